@@ -1,0 +1,196 @@
+"""Every option of flare_local: one frozen dataclass a concern, checked when it is made. Defaults are the paper's.
+
+Where options come from (flags, environment, file) is the business of `flare_local.cli.sources`.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from flare_local.engine.call import LOOK_AHEAD, Paragraph, Sampling, Sentence, Tokens, Until
+from flare_local.option import About, Limit, at_least, between, check_all
+
+GIB = 2**30  # bytes
+
+Dtype = Literal["auto", "float32", "bfloat16", "float16", "float64"]
+Bm25 = Literal["default", "paper"]
+Method = Literal["no_retrieval", "single_time", "flare_direct"]
+Schedule = Literal["paper", "released"]
+FirstSentence = Literal["judge", "accept"]
+Splitter = Literal["untrained", "trained"]
+
+END_AFTER = {"2wiki": "answer is", "strategyqa": "answer is"}  # presets of --end-after
+
+
+def _is_device(text: str) -> bool:
+    return re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", text) is not None
+
+
+def _is_unit(text: str) -> bool:
+    return re.fullmatch(r"sentence|paragraph|tokens:[1-9]\d*", text) is not None
+
+
+def _is_memory(text: str) -> bool:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%|GiB|GB|G)?", text, re.IGNORECASE)
+    return found is not None and float(found[1]) > 0 and (found[2] != "%" or float(found[1]) <= 100)
+
+
+def _is_pattern(text: str) -> bool:
+    try:
+        re.compile(text)
+    except re.error:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which language model, where it runs, and how much memory its KV cache gets."""
+
+    model: Annotated[
+        str | None, About("Hub name, local folder with safetensors, or GGUF file. Unset: the embedded demo model.")
+    ] = None
+    revision: Annotated[str | None, About("Branch, tag or commit of a hub model.")] = None
+    dtype: Annotated[Dtype, About("Type of weights and KV; auto is the type the model was saved in.")] = "auto"
+    device: Annotated[
+        str,
+        About(
+            "Where the model runs; auto takes cuda, then mps, then cpu.",
+            Limit("auto, cpu, cuda, cuda:N or mps", _is_device),
+        ),
+    ] = "auto"
+    device_map: Annotated[
+        str | None, About("Accelerate's device map (auto, balanced, sequential) for a model larger than one device.")
+    ] = None
+    trust_remote_code: Annotated[bool, About("Run Python code that comes with the model.")] = False
+    allow_pickle: Annotated[bool, About("Read weights saved as pickle, which can run code when read.")] = False
+    kv_memory: Annotated[
+        str,
+        About(
+            "Memory of the KV pool: GiB (4, 0.5) or a share of what is free (50%).",
+            Limit("a number of GiB above 0, or a share from 0% to 100%", _is_memory),
+        ),
+    ] = "50%"
+    reuse: Annotated[
+        bool, About("Reuse KV between the calls of an answer and between answers; off is the naive baseline.")
+    ] = True
+    chat_template: Annotated[
+        bool, About("Put the prompt into the model's chat template, the answer as a prefix of the assistant's turn.")
+    ] = False
+    max_forward_tokens: Annotated[
+        int, About("Most new tokens in one forward; longer prompts run in chunks.", at_least(1))
+    ] = 1024
+
+    def __post_init__(self) -> None:
+        check_all(self)
+
+    def kv_bytes(self, free: int) -> int:
+        """Bytes of the KV pool where `free` bytes are free."""
+        number = float(self.kv_memory.rstrip("%GgiIbB "))
+        return int(free * number / 100) if self.kv_memory.endswith("%") else int(number * GIB)
+
+
+@dataclass(frozen=True)
+class RetrievalOptions:
+    """Which index, and how BM25 ranks."""
+
+    index: Annotated[
+        str | None,
+        About("Folder of a Lucene or bm25s index, or the name of a prebuilt one. Unset: the embedded demo index."),
+    ] = None
+    bm25: Annotated[
+        Bm25,
+        About("default: Pyserini's (k1 0.9, b 0.4). paper: k1 1.2, b 0.75, best of title and text + 0.5 of the other."),
+    ] = "default"
+    k1: Annotated[float | None, About("BM25 term saturation; unset: as --bm25 says.", at_least(0))] = None
+    b: Annotated[float | None, About("BM25 length normalisation; unset: as --bm25 says.", between(0, 1))] = None
+    query_tokens: Annotated[
+        int, About("Longer queries keep their last tokens, counted with the model's tokenizer.", at_least(1))
+    ] = 64
+
+    def __post_init__(self) -> None:
+        check_all(self)
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """When to retrieve, with what, and how the prompt is written (paper sections 3 and 5, appendices A and B)."""
+
+    method: Annotated[Method, About("How to retrieve; `flare-local methods` lists them.")] = "flare_direct"
+    schedule: Annotated[
+        Schedule, About("paper: drafts see no documents. released: as the authors' released program.")
+    ] = "paper"
+    theta: Annotated[
+        float,
+        About("A draft with a token less probable than this triggers retrieval (paper section 3.2.1).", between(0, 1)),
+    ] = 0.8
+    beta: Annotated[
+        float, About("Tokens less probable than this are left out of the query (paper section 3.2.2).", between(0, 1))
+    ] = 0.4
+    top_k: Annotated[int, About("Documents put into the prompt.", at_least(1))] = 2
+    look_ahead: Annotated[int, About("Most tokens of one draft (appendix A).", at_least(1))] = LOOK_AHEAD
+    unit: Annotated[
+        str, About("What is looked ahead at a time.", Limit("sentence, paragraph or tokens:N", _is_unit))
+    ] = "sentence"
+    first_sentence: Annotated[
+        FirstSentence, About("Whether theta judges the first sentence too, or it is accepted as it is.")
+    ] = "judge"
+    initial_retrieval: Annotated[bool, About("Search with the question itself before the first sentence.")] = True
+    end_after: Annotated[
+        str | None,
+        About(
+            "Answer ends with the sentence this regular expression is found in; presets: 2wiki, strategyqa.",
+            Limit("a regular expression, 2wiki or strategyqa", _is_pattern),
+        ),
+    ] = None
+    max_sentences: Annotated[int | None, About("Most sentences of an answer.", at_least(1))] = None
+    max_new_tokens: Annotated[int, About("Most tokens of an answer (appendix A).", at_least(1))] = 256
+    titles: Annotated[bool, About("Write documents as `[1] Title: text`.")] = False
+    exemplars: Annotated[str | None, About("JSONL file of worked examples: question, answer, optional documents.")] = (
+        None
+    )
+    instruction: Annotated[str, About("Text in front of the exemplars.")] = ""
+    splitter: Annotated[Splitter, About("Punkt sentence splitter; untrained is what the authors ran.")] = "untrained"
+    temperature: Annotated[float, About("0 is greedy.", at_least(0))] = 0.0
+    top_p: Annotated[
+        float,
+        About(
+            "Sample from the most probable tokens that sum to this.",
+            Limit("a number above 0, up to 1", lambda p: 0 < p <= 1),
+        ),
+    ] = 1.0
+    seed: Annotated[int, About("Seed of sampling; the same seed draws the same answer.", at_least(0))] = 0
+
+    def __post_init__(self) -> None:
+        check_all(self)
+
+    @property
+    def until(self) -> Until:
+        """The unit of the look-ahead as the engine takes it."""
+        if self.unit == "sentence":
+            return Sentence(trained=self.splitter == "trained")
+        return Paragraph() if self.unit == "paragraph" else Tokens(int(self.unit.removeprefix("tokens:")))
+
+    @property
+    def sampling(self) -> Sampling:
+        """How the engine chooses tokens."""
+        return Sampling(self.temperature, self.top_p, self.seed)
+
+    @property
+    def end_pattern(self) -> re.Pattern[str] | None:
+        """`end_after` compiled, presets looked up."""
+        return None if self.end_after is None else re.compile(END_AFTER.get(self.end_after, self.end_after))
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """What is printed. Results go to stdout, everything else to stderr."""
+
+    trace: Annotated[
+        bool, About("Show each step: draft with its improbable tokens marked, query, documents, sentence.")
+    ] = False
+    json: Annotated[bool, About("Print one JSON object a question.")] = False
+    dry_run: Annotated[bool, About("Print the prompt as it would be sent, and stop.")] = False
+
+    def __post_init__(self) -> None:
+        check_all(self)
