@@ -1,0 +1,78 @@
+"""The prompt `[E, D, x, y]`: exemplars, documents, question, answer so far (paper section 3 and appendix B).
+
+A prompt is token ids. E, D and x are each encoded by themselves, y are the ids that were generated: nothing is
+encoded twice, so that equal parts always have equal ids.
+"""
+
+from collections.abc import Sequence
+
+from flare_local.engine.call import LanguageModel
+from flare_local.errors import UsageError
+from flare_local.policies.rules import Rules
+from flare_local.retrieval.document import Document
+from flare_local.tasks.exemplars import Exemplar, Exemplars
+
+
+class Prompt:
+    """The prompts of one question; they differ in their documents and in the answer so far."""
+
+    def __init__(self, lm: LanguageModel, question: str, exemplars: Exemplars, rules: Rules) -> None:
+        """Raises `UsageError` where the question is blank."""
+        if not question.strip():
+            raise UsageError("The question is empty.", "Ask something.")
+        self._encode = lm.encode
+        self._rules = rules
+        self._bos = lm.bos
+        self._exemplars = exemplars_text(exemplars, rules)
+        self._case = case_text(exemplars, one_line(question))
+        self._exemplar_ids = self._encode(self._exemplars) if self._exemplars else ()
+        self._case_ids = self._encode(self._case)
+
+    def ids(self, documents: Sequence[Document], answer: Sequence[int] = ()) -> tuple[int, ...]:
+        """Token ids of `[E, D, x, y]`."""
+        block = documents_text(documents, self._rules)
+        document_ids = self._encode(block) if block else ()
+        return (*self._bos, *self._exemplar_ids, *document_ids, *self._case_ids, *answer)
+
+    def text(self, documents: Sequence[Document]) -> str:
+        """`[E, D, x]` as text, without BOS."""
+        return self._exemplars + documents_text(documents, self._rules) + self._case
+
+
+def exemplars_text(exemplars: Exemplars, rules: Rules) -> str:
+    """E: instruction and exemplars, each followed by a blank line; empty without both."""
+    parts = [exemplars.instruction] if exemplars.instruction else []
+    parts += [exemplar_text(exemplar, exemplars, rules) for exemplar in exemplars.examples]
+    return "".join(part + "\n\n" for part in parts)
+
+
+def exemplar_text(exemplar: Exemplar, exemplars: Exemplars, rules: Rules) -> str:
+    """One exemplar: its documents, its question as the test question is put, its answer."""
+    space = "" if exemplar.answer[:1].isspace() else " "
+    case = case_text(exemplars, exemplar.question)
+    return documents_text(exemplar.documents, rules) + case + space + exemplar.answer
+
+
+def case_text(exemplars: Exemplars, question: str) -> str:
+    """x: the question as the model sees it, up to where its answer begins."""
+    return exemplars.case.replace("{question}", question)
+
+
+def documents_text(documents: Sequence[Document], rules: Rules) -> str:
+    """D: a header and one line a document; empty where no document has a text."""
+    shown = [document for document in documents if document.text.strip()]
+    if not shown:
+        return ""
+    marks = (rules.schedule.document_mark.format(number=number) for number in range(1, len(shown) + 1))
+    lines = (f"{mark} {_contents(document, rules)}" for mark, document in zip(marks, shown, strict=True))
+    return "".join(line + "\n" for line in (rules.schedule.documents_header, *lines))
+
+
+def _contents(document: Document, rules: Rules) -> str:
+    title, text = one_line(document.title), one_line(document.text)
+    return f"{title}: {text}" if rules.titles and title else text
+
+
+def one_line(text: str) -> str:
+    """`text` with each line break as one space, without blanks around it."""
+    return text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ").strip()

@@ -1,0 +1,106 @@
+"""What happened while a question was answered. Plain values: enough to show it, and to prove it afterwards."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from flare_local.engine.call import Generation, Until
+from flare_local.engine.counters import Counters
+from flare_local.retrieval.document import Document
+
+
+class Ended(StrEnum):
+    """Why an answer ended."""
+
+    EOS = "eos"  # the model ended it
+    STOP = "stop"  # a stop string appeared
+    END_AFTER = "end_after"  # the sentence completed a match of `Rules.end_after`
+    MAX_SENTENCES = "max_sentences"
+    LENGTH = "length"  # `Rules.max_new_tokens` were written
+
+
+@dataclass(frozen=True)
+class Search:
+    """One search and what it found."""
+
+    queries: tuple[str, ...]  # as they were sent
+    documents: tuple[Document, ...]  # best first
+    ms: float
+
+
+@dataclass(frozen=True)
+class Writing:
+    """One call of the language model: the prompt, its limits, and what came out."""
+
+    prompt: tuple[int, ...]
+    documents: tuple[Document, ...]  # those in the prompt, as they were found
+    until: Until
+    max_new_tokens: int
+    speculate: tuple[int, ...]
+    generation: Generation
+    ms: float
+
+    @property
+    def text(self) -> str:
+        return self.generation.text
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        return self.generation.tokens
+
+
+@dataclass(frozen=True)
+class Step:
+    """One sentence of an answer and how it came about.
+
+    `sentence is draft` where a draft was accepted; `draft` is None for methods that do not look ahead.
+    """
+
+    number: int  # counts from 1
+    draft: Writing | None
+    triggered: bool
+    search: Search | None  # None: nothing was searched
+    sentence: Writing
+    ms: float
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the draft became the sentence without another call."""
+        return self.sentence is self.draft
+
+    @property
+    def writings(self) -> tuple[Writing, ...]:
+        """The model's calls of this step, in order."""
+        if self.draft is None or self.accepted:
+            return (self.sentence,)
+        return (self.draft, self.sentence)
+
+
+Event = Search | Step  # what an observer sees, in order: the question's search (if any), then every step
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question answered."""
+
+    question: str
+    method: str
+    schedule: str
+    text: str
+    stop_reason: Ended
+    search: Search | None  # the one with the question itself, before the first step
+    steps: tuple[Step, ...]
+    counters: Counters
+    config: Mapping[str, object]  # every setting that can change the answer, JSON values only
+    versions: Mapping[str, str]
+
+    @property
+    def writings(self) -> tuple[Writing, ...]:
+        """All calls of the model, in order."""
+        return tuple(writing for step in self.steps for writing in step.writings)
+
+    @property
+    def searches(self) -> tuple[Search, ...]:
+        """All searches, in order."""
+        later = tuple(step.search for step in self.steps if step.search is not None)
+        return later if self.search is None else (self.search, *later)

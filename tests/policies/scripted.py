@@ -1,0 +1,89 @@
+"""A language model and a retriever that say what a test wrote down, and remember what they were asked.
+
+A prompt character's id is its code point; a generated piece gets an id of its own. So prompts read back as text.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from flare_local.engine.call import STOP_STRINGS, Generation, Sampling, StopReason, Until
+from flare_local.engine.counters import Counters
+from flare_local.retrieval.document import Document
+
+FIRST_PIECE = 0x110000  # above every code point
+
+
+def says(*pieces_and_probabilities: str | float, stop: str = "boundary", eos: float | None = None) -> Generation:
+    """A generation: `says(" Tarrow", .9, " was", .3)`; its ids are filled in by the model."""
+    pieces = tuple(str(piece) for piece in pieces_and_probabilities[::2])
+    probabilities = tuple(float(p) for p in pieces_and_probabilities[1::2])
+    assert len(pieces) == len(probabilities)
+    ids = tuple(range(len(pieces)))
+    return Generation(ids, probabilities, pieces, "".join(pieces), StopReason(stop), eos, Counters(calls=1, run=7))
+
+
+@dataclass
+class ScriptedModel:
+    """Answers each call with the next line of its script."""
+
+    script: list[Generation]
+    prompts: list[str] = field(default_factory=list)
+    budgets: list[int] = field(default_factory=list)
+    untils: list[Until] = field(default_factory=list)
+    speculated: list[str] = field(default_factory=list)
+    samplings: list[Sampling] = field(default_factory=list)
+    pieces: dict[int, str] = field(default_factory=dict)
+    bos: tuple[int, ...] = ()
+    context_length: int = 4096
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        return tuple(map(ord, text))
+
+    def read(self, ids: Sequence[int]) -> str:
+        return "".join(self.pieces.get(token) or chr(token) for token in ids)
+
+    def last_tokens(self, text: str, count: int) -> str:
+        return text if len(text) <= count else text[-count:].strip()
+
+    async def generate(
+        self,
+        prompt: tuple[int, ...],
+        *,
+        until: Until,
+        max_new_tokens: int,
+        stop: tuple[str, ...] = STOP_STRINGS,
+        speculate: tuple[int, ...] = (),
+        logit_bias: Mapping[int, float] | None = None,
+        banned: frozenset[int] = frozenset(),
+        sampling: Sampling = Sampling(),
+    ) -> Generation:
+        self.prompts.append(self.read(prompt))
+        self.budgets.append(max_new_tokens)
+        self.untils.append(until)
+        self.speculated.append(self.read(speculate))
+        self.samplings.append(sampling)
+        line = self.script.pop(0)
+        ids = tuple(FIRST_PIECE + len(self.pieces) + at for at in range(len(line.pieces)))
+        self.pieces |= dict(zip(ids, line.pieces, strict=True))
+        return Generation(
+            ids, line.probabilities, line.pieces, line.text, line.stop, line.eos_probability, line.counters
+        )
+
+
+@dataclass
+class ScriptedRetriever:
+    """Finds the texts a test listed for a query; an unlisted query finds `default`."""
+
+    found: dict[str, list[str]] = field(default_factory=dict)
+    default: list[str] = field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
+
+    async def search(self, queries: Sequence[str], k: int) -> list[list[Document]]:
+        self.queries += queries
+        return [self._rank(self.found.get(query, self.default)[:k]) for query in queries]
+
+    def _rank(self, texts: list[str]) -> list[Document]:
+        return [
+            Document(id=f"d-{text}", title="", text=text, score=10.0 - rank, rank=rank)
+            for rank, text in enumerate(texts, start=1)
+        ]
