@@ -68,11 +68,19 @@ class Option:
 
     def read(self, text: str, place: str) -> Any:
         """The value that `text` stands for. Raises `UsageError` naming `place`: the option and where it was set."""
+        if self.optional and not text:
+            return None
         try:
             value = _WORDS[text.strip().lower()] if self.kind is bool else self.kind(text)
         except (ValueError, KeyError):
             raise self.refusal(text, place) from None
         return self.check(value, place)
+
+    def text(self, value: Any) -> str:
+        """A value as a user would write it."""
+        if isinstance(value, bool):
+            return "on" if value else "off"
+        return str(value)
 
     def check(self, value: Any, place: str) -> Any:
         """`value` as this option keeps it (whole numbers become floats where floats are asked for), or `UsageError`."""

@@ -1,0 +1,29 @@
+"""The command line. `main` is the console script; nothing here imports a model, a JVM or numpy."""
+
+import sys
+from collections.abc import Sequence
+
+from flare_local.cli import errors, interrupt
+
+
+def main() -> None:
+    """Runs the process: signals, the command, exit code. Never returns."""
+    interrupt.watch()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without Unicode still gets every answer
+    interrupt.leave(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """One command line in this process; returns the exit code. Whatever goes wrong becomes one line on stderr."""
+    words = list(arguments)
+    debug = errors.take_debug(words)
+    try:
+        from flare_local.cli import commands
+
+        commands.dispatch(words)
+        sys.stdout.flush()  # a closed pipe or a full disk shows here, not after we have reported success
+    except BaseException as error:
+        return errors.report(error, debug)
+    return 0

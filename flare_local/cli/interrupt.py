@@ -1,0 +1,87 @@
+"""Ctrl-C and SIGTERM: the process ends within two seconds, whatever it is doing.
+
+Python runs signal handlers in the main thread between two bytecodes. That can be seconds late: inside a forward, a
+search, an import, or while threads are being joined. So the C handler also writes to a pipe, and a thread that reads
+it ends the process if the main thread has not done so in `GRACE` seconds.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+from typing import NoReturn
+
+GRACE = 1.2  # seconds for clean-up (removing a half-built index, closing files) before the process is ended
+_FLUSH = 0.2  # seconds for flushing an output that may be blocked
+
+_received = 0  # the signal that asked us to stop, 0 if none
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM. A KeyboardInterrupt, so that asyncio and `finally` treat both alike."""
+
+
+def received() -> int:
+    """The signal that asked this process to stop, 0 if none did."""
+    return _received
+
+
+def watch() -> None:
+    """Starts watching SIGINT and SIGTERM. Once a process, from its main thread."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a parent had it ignored
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    threading.Thread(target=_watch, args=(reader,), name="interrupt", daemon=True).start()
+
+
+def leave(code: int) -> NoReturn:
+    """Ends the process with `code`; from now on a signal ends it at once."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if _received:
+        _end(code)
+    if not _flush():
+        _end(code or 1)
+    sys.exit(code)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated
+
+
+def _watch(reader: int) -> None:
+    global _received
+    while True:
+        for number in os.read(reader, 1):
+            if number in (signal.SIGINT, signal.SIGTERM):
+                _received = _received or number
+                time.sleep(GRACE)
+                _say("interrupted")
+                _end(128 + _received)
+
+
+def _end(code: int) -> NoReturn:
+    """Ends the process without joining anything: threads may be inside a forward or a search."""
+    flusher = threading.Thread(target=_flush, daemon=True)
+    flusher.start()
+    flusher.join(_FLUSH)
+    os._exit(code)
+
+
+def _say(line: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, f"{line}\n".encode())  # not sys.stderr: the main thread may hold its lock
+
+
+def _flush() -> bool:
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return False
+    return True
