@@ -3,14 +3,21 @@
 A prompt character's id is its code point; a generated piece gets an id of its own. So prompts read back as text.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flare_local.engine.call import STOP_STRINGS, Generation, Sampling, StopReason, Until
 from flare_local.engine.counters import Counters
+from flare_local.policies.answering import Observer
+from flare_local.policies.methods import Policy
+from flare_local.policies.rules import GREEDY, Rules
 from flare_local.retrieval.document import Document
+from flare_local.tasks.exemplars import NONE, Exemplars
+from flare_local.trace.events import Answer
 
 FIRST_PIECE = 0x110000  # above every code point
+PAPER_RULES = Rules.paper()
 
 
 def says(*pieces_and_probabilities: str | float, stop: str = "boundary", eos: float | None = None) -> Generation:
@@ -55,7 +62,7 @@ class ScriptedModel:
         speculate: tuple[int, ...] = (),
         logit_bias: Mapping[int, float] | None = None,
         banned: frozenset[int] = frozenset(),
-        sampling: Sampling = Sampling(),
+        sampling: Sampling = GREEDY,
     ) -> Generation:
         self.prompts.append(self.read(prompt))
         self.budgets.append(max_new_tokens)
@@ -87,3 +94,31 @@ class ScriptedRetriever:
             Document(id=f"d-{text}", title="", text=text, score=10.0 - rank, rank=rank)
             for rank, text in enumerate(texts, start=1)
         ]
+
+
+def ask(
+    policy: Policy,
+    script: list[Generation],
+    retriever: ScriptedRetriever | None = None,
+    rules: Rules = PAPER_RULES,
+    exemplars: Exemplars = NONE,
+    observe: Observer | None = None,
+    question: str = "Who?",
+) -> tuple[Answer, ScriptedModel]:
+    """The answer to `question`, and the model that gave it. Every line of the script must be used."""
+    model = ScriptedModel(list(script))
+    answer = asyncio.run(_ask(policy, model, retriever or ScriptedRetriever(), question, exemplars, rules, observe))
+    assert model.script == []
+    return answer, model
+
+
+async def _ask(
+    policy: Policy,
+    model: ScriptedModel,
+    retriever: ScriptedRetriever,
+    question: str,
+    exemplars: Exemplars,
+    rules: Rules,
+    observe: Observer | None,
+) -> Answer:
+    return await policy(model, retriever, question, exemplars, rules, observe)
