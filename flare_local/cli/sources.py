@@ -14,6 +14,7 @@ from flare_local.option import Option, options_of
 
 FILE_NAME = "flare-local.toml"
 PREFIX = "FLARE_"
+OTHERS = {"CONFIG", "DEBUG", "CACHE", "JAVA_HOME", "JAVA_MEMORY"}  # FLARE_ variables that are no options
 CONCERNS: tuple[type, ...] = (ModelOptions, RetrievalOptions, MethodOptions, OutputOptions)
 OPTIONS: dict[str, Option] = {option.name: option for concern in CONCERNS for option in options_of(concern)}
 
@@ -102,7 +103,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     values = {}
     for variable, text in environment.items():
-        if not variable.startswith(PREFIX):
+        if not variable.startswith(PREFIX) or variable.removeprefix(PREFIX) in OTHERS:
             continue
         name = variable.removeprefix(PREFIX).lower()
         if name in OPTIONS:
