@@ -1,0 +1,183 @@
+"""The engine as its users see it: a model, a pool, and one verb."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from flare_local.engine.call import STOP_STRINGS, Call, Generation, Sampling, Until
+from flare_local.engine.counters import Counters
+from flare_local.engine.forward import PackedForward
+from flare_local.engine.loop import Loop
+from flare_local.engine.output import Output
+from flare_local.engine.pool import KVPool
+from flare_local.engine.text import TextCodec
+from flare_local.errors import PoolTooSmall, PromptTooLong
+
+if TYPE_CHECKING:
+    from flare_local.engine.model import LoadedModel
+
+MAX_FORWARD_TOKENS = (
+    512  # tokens of a prefill chunk: bounds the memory of one forward, keeps other calls waiting little
+)
+
+
+class Engine:
+    """Generates with one model for any number of questions at once; every shared prefix is computed once.
+
+    Results do not depend on what is cached, on other calls, or on proposals (docs/exactness.md says how exactly).
+    """
+
+    def __init__(
+        self,
+        model: "LoadedModel",
+        *,
+        slots: int | None = None,
+        kv_memory: str | None = None,
+        reuse: bool = True,
+        max_forward_tokens: int = MAX_FORWARD_TOKENS,
+        poison: bool = False,
+    ) -> None:
+        """`slots`: tokens that the pool holds; without it `kv_memory` says how much memory it may take ("2GiB", or a
+        share of what is free, as "0.3"). `reuse=False`: no reuse between calls, the naive baseline. `poison`: free
+        slots hold NaN (tests).
+
+        Raises `ModelRefused` for layers that the engine cannot serve, `OutOfMemory` where the pool does not fit.
+        """
+        from flare_local.engine.memory import slots_for
+
+        self.model = model
+        forward = PackedForward(model.module, model.device)
+        layers = forward.probe()
+        if slots is None:
+            slots = slots_for(kv_memory, layers, model)
+        self.pool = KVPool(layers, slots, poison=poison)
+        self._loop = Loop(
+            forward,
+            self.pool,
+            lambda call: Output(call, model.codec, model.eos_ids),
+            reuse=reuse,
+            max_forward_tokens=max_forward_tokens,
+        )
+
+    @classmethod
+    def load(
+        cls,
+        name: str,
+        *,
+        dtype: str = "auto",
+        device: str = "auto",
+        device_map: str | None = None,
+        revision: str | None = None,
+        trust_remote_code: bool = False,
+        allow_pickle: bool = False,
+        kv_memory: str | None = None,
+        reuse: bool = True,
+    ) -> "Engine":
+        """Loads a hub name, a folder with safetensors, or a GGUF file, checks that the engine runs it exactly, and
+        makes the pool. Raises `ModelError` or `ModelRefused` with the reason.
+        """
+        from flare_local.engine.model import load_model
+        from flare_local.engine.self_check import check_model
+
+        model = load_model(
+            name,
+            dtype=dtype,
+            device=device,
+            device_map=device_map,
+            revision=revision,
+            trust_remote_code=trust_remote_code,
+            allow_pickle=allow_pickle,
+        )
+        check_model(model)
+        return cls(model, kv_memory=kv_memory, reuse=reuse)
+
+    def question(self, question_id: str) -> "Question":
+        """The model as the policy of one question sees it. The id keys the random numbers of sampling."""
+        return Question(self, question_id)
+
+    async def generate(self, call: Call) -> Generation:
+        """Runs one call. Raises `PromptTooLong` or `PoolTooSmall` before any work."""
+        needed = len(call.prompt) + call.max_new_tokens
+        if needed > self.model.context_length:
+            raise PromptTooLong(
+                f"A prompt of {len(call.prompt)} tokens and {call.max_new_tokens} new ones do not fit the context of "
+                f"{self.model.name}: {self.model.context_length} tokens.",
+                "Use fewer or shorter exemplars, a smaller --top-k, or a model with a longer context.",
+            )
+        if needed > self.pool.slots:
+            raise PoolTooSmall(
+                f"One sequence needs {needed} slots; the KV pool has {self.pool.slots}.",
+                f"Raise --kv-memory so that it holds {needed} tokens.",
+            )
+        return await asyncio.wrap_future(self._loop.submit(call))
+
+    def close(self) -> None:
+        """Ends the engine's thread. Calls on their way are cancelled."""
+        self._loop.close()
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@dataclass
+class Question:
+    """A `LanguageModel` for one question: numbers its calls and adds up what they cost."""
+
+    engine: Engine
+    id: str
+    counters: Counters = field(default_factory=Counters)
+    calls: int = 0
+
+    @property
+    def codec(self) -> TextCodec:
+        return self.engine.model.codec
+
+    @property
+    def bos(self) -> tuple[int, ...]:
+        return self.codec.bos
+
+    @property
+    def context_length(self) -> int:
+        return self.engine.model.context_length
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Ids of one prompt segment, as data."""
+        return self.codec.encode(text)
+
+    def last_tokens(self, text: str, count: int) -> str:
+        """The end of `text`, at most `count` tokens long."""
+        return self.codec.last_tokens(text, count)
+
+    async def generate(
+        self,
+        prompt: tuple[int, ...],
+        *,
+        until: Until,
+        max_new_tokens: int,
+        stop: tuple[str, ...] = STOP_STRINGS,
+        speculate: tuple[int, ...] = (),
+        logit_bias: Mapping[int, float] | None = None,
+        banned: frozenset[int] = frozenset(),
+        sampling: Sampling = Sampling(),
+    ) -> Generation:
+        """Continues `prompt`; see `LanguageModel`."""
+        call = Call(
+            prompt=prompt,
+            until=until,
+            max_new_tokens=max_new_tokens,
+            stop=stop,
+            speculate=speculate,
+            logit_bias=logit_bias or {},
+            banned=banned,
+            sampling=sampling,
+            question=self.id,
+            index=self.calls,
+        )
+        self.calls += 1
+        generation = await self.engine.generate(call)
+        self.counters.add(generation.counters)
+        return generation

@@ -1,0 +1,183 @@
+"""The loop that runs everything: prefill chunks, proposals and single tokens of all calls, packed into one forward."""
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import replace
+from time import perf_counter
+
+import torch
+
+from flare_local.engine.call import Call, Generation
+from flare_local.engine.forward import PackedForward
+from flare_local.engine.ledger import Ledger
+from flare_local.engine.output import Output
+from flare_local.engine.plan import Stretch
+from flare_local.engine.pool import KVPool
+from flare_local.engine.prefix_tree import PrefixTree
+from flare_local.engine.running import Running
+from flare_local.engine.scores import score
+from flare_local.errors import OutOfMemory
+
+Batch = list[tuple[Running, Stretch]]
+
+
+class Loop:
+    """Owns the pool, the tree and the only thread that touches them or the model.
+
+    A call is admitted, in the order of submission, when its worst case can be reserved; so no call ever waits for
+    slots in the middle, and nothing can deadlock.
+    """
+
+    def __init__(
+        self,
+        forward: PackedForward,
+        pool: KVPool,
+        new_output: Callable[[Call], Output],
+        *,
+        reuse: bool,
+        max_forward_tokens: int,
+    ) -> None:
+        self.pool = pool
+        self.tree = PrefixTree(pool)
+        self._forward = forward
+        self._new_output = new_output
+        self._reuse = reuse
+        self._room = max_forward_tokens
+        self._ledger = Ledger()
+        self._inbox: queue.SimpleQueue[Running | None] = queue.SimpleQueue()
+        self._waiting: list[Running] = []
+        self._running: list[Running] = []
+        self._thread = threading.Thread(target=self._work, name="flare-engine", daemon=True)
+        self._thread.start()
+
+    def submit(self, call: Call) -> "Future[Generation]":
+        """Queues a call that fits the pool. Cancelling the future ends the call before its next forward."""
+        if not self._reuse:  # the naive baseline knows nothing of other calls, so of no draft either
+            call = replace(call, speculate=())
+        future: Future[Generation] = Future()
+        self._inbox.put(Running(call, self._new_output(call), future))
+        return future
+
+    def close(self) -> None:
+        """Ends the thread after the forward on its way; calls not finished are cancelled."""
+        self._inbox.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        while self._receive():
+            try:
+                self._step()
+            except Exception as error:
+                for running in self._running:
+                    running.drop_forward()
+                    self._end(running, _for_user(error))
+                self._running = []
+        for running in self._running + self._waiting:
+            running.future.cancel()
+
+    def _receive(self) -> bool:
+        """Takes in what was submitted; waits where there is nothing else to do. False: the engine is closed."""
+        while True:
+            idle = not self._running and not self._waiting
+            try:
+                running = self._inbox.get(block=idle)
+            except queue.Empty:
+                return True
+            if running is None:
+                return False
+            self._waiting.append(running)
+
+    def _step(self) -> None:
+        self._admit()
+        for running in self._running:
+            running.catch_up()
+        self._retire()
+        batch = self._pack()
+        if batch:
+            self._run(batch)
+            self._retire()
+
+    def _admit(self) -> None:
+        self._waiting = [running for running in self._waiting if not running.future.cancelled()]
+        while self._waiting:
+            running = self._waiting[0]
+            running.enter(self.tree if self._reuse else PrefixTree(self.pool))
+            promised = sum(each.reserved for each in self._running) + running.reserved
+            if promised > self.pool.free.count + self.tree.idle:
+                running.leave()
+                return
+            self._running.append(self._waiting.pop(0))
+
+    def _pack(self) -> Batch:
+        """What the next forward runs. Two calls that would run the same token after the same prefix: the first goes
+        ahead, the other finds it in the tree one forward later."""
+        batch: Batch = []
+        room = self._room
+        begun: set[tuple[int, int]] = set()
+        for running in sorted(self._running, key=lambda each: len(each.ids) - each.cached):
+            place = (id(running.node), running.ids[running.cached]) if not running.again else (id(running), -1)
+            if room > 0 and place not in begun:
+                begun.add(place)
+                stretch = running.next_stretch(room)
+                batch.append((running, stretch))
+                room -= len(stretch.tokens)
+        return batch
+
+    def _run(self, batch: Batch) -> None:
+        started = perf_counter()
+        logits = self._forward([stretch for _, stretch in batch], self.pool)
+        rows = [
+            (running.call, len(running.output.tokens) + i)
+            for running, stretch in batch
+            for i in range(len(stretch.read))
+        ]
+        scored = score(logits, rows) if rows else []
+        spent = (perf_counter() - started) * 1000
+        total = sum(len(stretch.tokens) for _, stretch in batch)
+        for running, stretch in batch:
+            self._book(running, stretch, spent * len(stretch.tokens) / total)
+            mine, scored = scored[: len(stretch.read)], scored[len(stretch.read) :]
+            self._ledger.ran(*running.advance(stretch, mine), running.counters)
+
+    def _book(self, running: Running, stretch: Stretch, milliseconds: float) -> None:
+        counters = running.counters
+        counters.forwards += 1
+        if running.proposals:
+            counters.verify_ms += milliseconds
+        elif len(stretch.tokens) > 1 or not running.output.tokens:
+            counters.prefill_ms += milliseconds
+        else:
+            counters.decode_ms += milliseconds
+
+    def _retire(self) -> None:
+        for running in self._running:
+            if running.output.done or running.future.cancelled():
+                self._end(running, None)
+        self._running = [running for running in self._running if running.tree is not None]
+
+    def _end(self, running: Running, error: Exception | None) -> None:
+        tree = running.tree
+        running.leave()
+        if tree is not None and tree is not self.tree:
+            tree.evict(tree.idle)
+        try:
+            if error is not None:
+                running.future.set_exception(error)
+            elif running.output.done:
+                generation = running.generation()
+                self._ledger.called([*running.call.prompt, *generation.tokens], running.counters)
+                running.future.set_result(generation)
+        except InvalidStateError:  # cancelled meanwhile: nobody waits for it
+            return
+
+
+def _for_user(error: Exception) -> Exception:
+    """Torch's several ways to say that memory ran out, as one error of ours."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError) or "not enough memory" in str(error):
+        return OutOfMemory(
+            f"Memory ran out in a forward: {str(error).splitlines()[0]}.",
+            "Lower --kv-memory or --max-forward-tokens, or take a smaller model or dtype.",
+        )
+    return error

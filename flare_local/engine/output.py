@@ -1,0 +1,83 @@
+"""What a call has generated so far, when it is done, and what of it is kept."""
+
+from flare_local.engine.call import Call, Generation, StopReason, Tokens
+from flare_local.engine.counters import Counters
+from flare_local.engine.sentence import certain_cut, final_cut
+from flare_local.engine.text import TextCodec
+
+
+class Output:
+    """Grows token by token until `done`. Knows text, never slots."""
+
+    def __init__(self, call: Call, codec: TextCodec, eos_ids: frozenset[int]) -> None:
+        self.call = call
+        self.tokens: list[int] = []  # EOS excluded
+        self.probabilities: list[float] = []
+        self.eos_probability: float | None = None
+        self._codec = codec
+        self._eos_ids = eos_ids
+        self._ended: StopReason | None = None
+        self._stop_at = -1  # character where a stop string begins
+        unit = call.until.count if isinstance(call.until, Tokens) else call.max_new_tokens
+        self._limit = min(unit, call.max_new_tokens)
+        self._full = (
+            StopReason.BOUNDARY if isinstance(call.until, Tokens) and unit == self._limit else StopReason.LENGTH
+        )
+
+    @property
+    def done(self) -> bool:
+        """Whether no further token is wanted."""
+        return self._ended is not None
+
+    @property
+    def left(self) -> int:
+        """How many tokens may still be generated."""
+        return 0 if self.done else self._limit - len(self.tokens)
+
+    def push(self, token: int, probability: float) -> None:
+        """Adds the next token. Not to be called when done."""
+        assert not self.done
+        if token in self._eos_ids:
+            self.eos_probability, self._ended = probability, StopReason.EOS
+            return
+        self.tokens.append(token)
+        self.probabilities.append(probability)
+        text = self._codec.decode(tuple(self.tokens))
+        found = [at for at in map(text.find, self.call.stop) if at >= 0]
+        if found:
+            self._stop_at, self._ended = min(found), StopReason.STOP
+        elif len(self.tokens) > 1 and certain_cut(text, self.call.until) is not None:
+            self._ended = StopReason.BOUNDARY
+        elif len(self.tokens) == self._limit:
+            self._ended = self._full
+
+    def generation(self, counters: Counters) -> Generation:
+        """The kept part: up to the stop string, then up to the end of the unit."""
+        assert self._ended is not None
+        text = self._codec.decode(tuple(self.tokens))
+        starts = self._codec.starts(tuple(self.tokens))
+        kept, reason = len(self.tokens), self._ended
+        if reason is StopReason.STOP:
+            text = text[: self._stop_at]
+            kept = kept_tokens(starts, self._stop_at)
+        cut = final_cut(text, self.call.until) if len(self.tokens) > 1 else None
+        if cut is not None:
+            kept, reason = kept_tokens(starts, cut), StopReason.BOUNDARY
+            text = self._codec.decode(tuple(self.tokens[:kept]))
+        return Generation(
+            tokens=tuple(self.tokens[:kept]),
+            probabilities=tuple(self.probabilities[:kept]),
+            pieces=self._codec.pieces(tuple(self.tokens[:kept])),
+            text=text,
+            stop=reason,
+            eos_probability=self.eos_probability if reason is StopReason.EOS else None,
+            counters=counters,
+        )
+
+
+def kept_tokens(starts: list[int], cut: int) -> int:
+    """How many tokens a cut at character `cut` keeps: those that begin before it, so one that straddles it stays whole.
+
+    Source: released program, which cuts at the first token whose offset is at or after the end of the sentence.
+    """
+    return sum(start < cut for start in starts)

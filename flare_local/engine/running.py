@@ -1,0 +1,172 @@
+"""One call on its way: what it has generated, where it stands in the tree, what it runs next."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from time import perf_counter
+
+from flare_local.engine.call import Call, Generation
+from flare_local.engine.counters import Counters
+from flare_local.engine.output import Output
+from flare_local.engine.plan import Stretch
+from flare_local.engine.prefix_tree import Choice, Node, PrefixTree
+from flare_local.engine.scores import Scored, is_plain
+from flare_local.engine.slots import Run, size, split
+
+
+class Running:
+    """Invariants while admitted: `node` is locked by this call, `ids[:cached]` is the sequence that ends at `node`, and
+    `ids` is the prompt and all tokens generated.
+    """
+
+    def __init__(self, call: Call, output: Output, future: "Future[Generation]") -> None:
+        self.call = call
+        self.output = output
+        self.future = future
+        self.counters = Counters(calls=1, prompt_tokens=len(call.prompt))
+        self.ids = list(call.prompt)
+        self.cached = 0
+        self.node: Node | None = None
+        self.tree: PrefixTree | None = None
+        self.slots: list[Run] = []  # taken for the forward that is on its way
+        self.proposals: list[int] = []  # verified in the forward that is on its way
+        self._submitted = perf_counter()
+
+    # -- admission ------------------------------------------------------------------------------------------------
+
+    @property
+    def worst_case(self) -> int:
+        """Slots of the whole sequence if the budget is used up; proposals never go beyond it."""
+        return len(self.call.prompt) + self.call.max_new_tokens
+
+    def enter(self, tree: PrefixTree) -> None:
+        """Takes the cached prefix and locks it."""
+        self.tree, self.node, self.cached = tree, tree.root, 0
+        self._move(tree)
+
+    def leave(self) -> None:
+        """Lets go of the tree; what was computed stays there as idle prefix."""
+        assert self.tree is not None and self.node is not None
+        self.tree.unlock(self.node)
+        self.tree = self.node = None
+
+    @property
+    def reserved(self) -> int:
+        """Slots that this call may still take."""
+        return max(0, self.worst_case - self.cached - size(self.slots))
+
+    # -- before a forward -----------------------------------------------------------------------------------------
+
+    def catch_up(self) -> None:
+        """Takes over what other calls have put into the tree, and reads output that is known without a forward."""
+        assert self.tree is not None and self.node is not None
+        while not self.output.done:
+            self._move(self.tree)
+            if self.cached < len(self.ids) or not is_plain(self.call):
+                return
+            before = len(self.ids)
+            for choice in self.tree.known(self.node):
+                self._push(choice)
+                self.counters.known += 1
+                if self.output.done:
+                    return
+            if len(self.ids) == before:
+                return
+
+    def _move(self, tree: PrefixTree) -> None:
+        assert self.node is not None
+        node, more = tree.descend(self.node, self.ids[self.cached :])
+        if more:
+            tree.lock(node)
+            tree.unlock(self.node)
+            self.counters.reused += max(0, min(more, len(self.call.prompt) - self.cached))
+            self.node, self.cached = node, self.cached + more
+
+    @property
+    def again(self) -> int:
+        """1 where the last token has to be run again only for its logits, which nobody read before; else 0."""
+        return int(self.cached == len(self.ids))
+
+    def next_stretch(self, room: int) -> Stretch:
+        """What to run next, at most `room` tokens of the sequence, and behind its end the proposals."""
+        assert self.tree is not None and self.node is not None
+        begin = self.cached - self.again
+        end = min(len(self.ids), begin + room)
+        self.proposals = self._proposals() if end == len(self.ids) else []
+        tokens = self.ids[begin:end] + self.proposals
+        context = self.tree.runs(self.node)
+        after = context[-1][0] + context[-1][1] - 1 if context else None
+        self.slots = self._take(self.tree, len(tokens), after)
+        if self.again:
+            context, _ = split(context, begin)
+        last = end - begin - 1
+        read = range(last, len(tokens)) if end == len(self.ids) else []
+        return Stretch(tokens, context, self.slots, read)
+
+    def _proposals(self) -> list[int]:
+        """What may follow: the rest of the draft as long as the output agrees with it so far."""
+        said = tuple(self.output.tokens)
+        draft = self.call.speculate
+        if draft[: len(said)] != said:
+            return []
+        return list(draft[len(said) : len(said) + self.output.left - 1])
+
+    def _take(self, tree: PrefixTree, count: int, after: int | None) -> list[Run]:
+        missing = count - tree.pool.free.count
+        if missing > 0:
+            freed = tree.evict(missing)
+            self.counters.evicted += freed
+        return tree.pool.allocate(count, after)
+
+    # -- after a forward ------------------------------------------------------------------------------------------
+
+    def advance(self, stretch: Stretch, scored: Sequence[Scored]) -> tuple[list[int], int]:
+        """Takes the choices in, keeps K and V of what proved right, gives the other slots back.
+
+        Returns the sequence that was kept and where in it the tokens run begin. It may go on past the end of the output:
+        what equals the model's own choice is what it would say next.
+        """
+        assert self.tree is not None and self.node is not None
+        begin = self.cached - self.again
+        again = self.again
+        self.counters.run += len(stretch.tokens)
+        self.counters.drafted += len(self.proposals)
+        accepted = 0
+        for i, choice in enumerate(scored):
+            if not self.output.done:
+                self._push(choice.chosen)
+            if i == len(self.proposals) or choice.chosen.token != self.proposals[i]:
+                break
+            accepted += 1
+        self.counters.accepted += accepted
+        kept, rejected = split(self.slots, len(stretch.tokens) - len(self.proposals) + accepted)
+        tokens = list(stretch.tokens[: size(kept)])
+        sequence = self.ids[:begin] + tokens
+        choices: list[Choice | None] = [None] * len(tokens)
+        for offset, choice in zip(stretch.read, scored, strict=False):
+            if offset < len(tokens):
+                choices[offset] = choice.natural
+        if again:  # the token is in the tree already: only what follows it is new
+            self.tree.remember(self.node, choices[0])
+            once, kept = split(kept, 1)
+            rejected, tokens, choices = once + rejected, tokens[1:], choices[1:]
+        self.tree.pool.release(rejected)
+        self.slots, self.proposals = [], []
+        self.node = self.tree.extend(self.node, tokens, kept, choices)
+        self.cached = len(sequence)
+        return sequence, begin
+
+    def generation(self) -> Generation:
+        """The result of a call that is done."""
+        self.counters.total_ms = (perf_counter() - self._submitted) * 1000
+        return self.output.generation(self.counters)
+
+    def drop_forward(self) -> None:
+        """Gives the slots of a forward that failed back."""
+        if self.tree is not None:
+            self.tree.pool.release(self.slots)
+        self.slots, self.proposals = [], []
+
+    def _push(self, choice: Choice) -> None:
+        self.output.push(choice.token, choice.probability)
+        if len(self.ids) < len(self.call.prompt) + len(self.output.tokens):
+            self.ids.append(choice.token)
