@@ -43,7 +43,7 @@ def leave(code: int) -> NoReturn:
     """Ends the process with `code`; from now on a signal ends it at once."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    if _received:
+    if _received or code == 128 + signal.SIGINT:
         _end(code)
     if not _flush():
         _end(code or 1)
@@ -51,6 +51,8 @@ def leave(code: int) -> NoReturn:
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
+    global _received
+    _received = _received or number  # the watching thread may not have run yet
     raise Terminated
 
 
