@@ -1,7 +1,7 @@
 """Attention over slots: what the model calls instead of its own, one layer at a time.
 
-Each part of a plan gives a partial result and its log-sum-exp; partial results of a row merge exactly. K and V are never
-repeated for grouped-query heads: the group is folded into the rows.
+Each part of a plan gives a partial result and its log-sum-exp; partial results of a row merge exactly. K and V in the
+pool are never repeated for grouped-query heads: the group is folded into the rows.
 """
 
 from dataclasses import dataclass
@@ -83,7 +83,10 @@ def _take(tensor: torch.Tensor, which: slice | torch.Tensor) -> torch.Tensor:
 def _partial(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, part: Part, scale: float, softcap: float | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Attention of `[heads, R, dim]` over `[kv_heads, S, dim]`: result `[heads, R, value_dim]`, log-sum-exp `[heads, R]`."""
+    """Attention of query `[heads, R, dim]` over key `[kv_heads, S, dim]`.
+
+    Returns the result `[heads, R, value_dim]` and the log-sum-exp `[heads, R]`.
+    """
     heads, rows, _ = query.shape
     group = heads // key.shape[0]
     fused = query.device.type == "cpu" and softcap is None and part.mask is None and key.shape[-1] == value.shape[-1]

@@ -60,6 +60,9 @@ class Sampling:
     seed: int = 0
 
 
+GREEDY = Sampling()
+
+
 @dataclass(frozen=True)
 class Call:
     """One request to the engine. Token ids only; the engine knows nothing of documents or questions."""
@@ -71,7 +74,7 @@ class Call:
     speculate: tuple[int, ...] = ()  # ids that may follow the prompt (a rejected draft); never changes the result
     logit_bias: Mapping[int, float] = field(default_factory=dict)  # added before the choice, not to probabilities
     banned: frozenset[int] = frozenset()  # ids that may not be chosen
-    sampling: Sampling = Sampling()
+    sampling: Sampling = GREEDY
     question: str = ""  # who asks: keys the random numbers of sampling
     index: int = 0  # number of this call within its question: keys them too
 
@@ -120,7 +123,7 @@ class LanguageModel(Protocol):
         speculate: tuple[int, ...] = (),
         logit_bias: Mapping[int, float] | None = None,
         banned: frozenset[int] = frozenset(),
-        sampling: Sampling = Sampling(),
+        sampling: Sampling = GREEDY,
     ) -> Generation:
         """Continue `prompt`. Raises `PromptTooLong` or `PoolTooSmall` before any work."""
         ...

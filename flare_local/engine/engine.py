@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from flare_local.engine.call import STOP_STRINGS, Call, Generation, Sampling, Until
+from flare_local.engine.call import GREEDY, STOP_STRINGS, Call, Generation, Sampling, Until
 from flare_local.engine.counters import Counters
 from flare_local.engine.forward import PackedForward
 from flare_local.engine.loop import Loop
@@ -162,7 +162,7 @@ class Question:
         speculate: tuple[int, ...] = (),
         logit_bias: Mapping[int, float] | None = None,
         banned: frozenset[int] = frozenset(),
-        sampling: Sampling = Sampling(),
+        sampling: Sampling = GREEDY,
     ) -> Generation:
         """Continues `prompt`; see `LanguageModel`."""
         call = Call(

@@ -115,9 +115,9 @@ class Loop:
         ahead, the other finds it in the tree one forward later."""
         batch: Batch = []
         room = self._room
-        begun: set[tuple[int, int]] = set()
+        begun: set[tuple[int, int]] = set()  # places where a stretch of this forward begins
         for running in sorted(self._running, key=lambda each: len(each.ids) - each.cached):
-            place = (id(running.node), running.ids[running.cached]) if not running.again else (id(running), -1)
+            place = running.next_place
             if room > 0 and place not in begun:
                 begun.add(place)
                 stretch = running.next_stretch(room)

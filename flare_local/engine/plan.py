@@ -29,7 +29,7 @@ class Stretch:
 class Part:
     """Some rows attend to some keys. Every row sees every key, unless `mask` or `causal` says otherwise.
 
-    `rows` selects of the T packed rows, `keys` of the pool's slots; with `own` set the keys are those rows' own new keys.
+    `rows` selects of the T packed rows, `keys` of the pool's slots, or with `own` of the T new keys.
     """
 
     rows: slice | torch.Tensor

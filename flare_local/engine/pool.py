@@ -24,9 +24,9 @@ class LayerShape:
 
 
 class KVPool:
-    """K and V of `slots` tokens: `keys[layer]` is `[heads, slots, key_dim]`, `values[layer]` `[heads, slots, value_dim]`.
+    """K and V of `slots` tokens: `keys[layer]` `[heads, slots, key_dim]`, `values[layer]` `[heads, slots, value_dim]`.
 
-    A token owns one slot, the same in every layer. With `poison` (tests) free slots hold NaN, so that reading one shows.
+    A token owns one slot, the same in every layer. With `poison` (tests) free slots hold NaN, so reading one shows.
     """
 
     def __init__(self, layers: list[LayerShape], slots: int, *, poison: bool = False) -> None:

@@ -16,7 +16,7 @@ class Choice:
 
 
 class Node:
-    """A stretch of tokens. Invariants: `size(runs) == len(tokens)`; a parent has at least the locks of all its children."""
+    """A stretch of tokens. Invariants: `size(runs) == len(tokens)`; a parent has at least the locks of its children."""
 
     __slots__ = ("children", "choices", "locks", "parent", "runs", "tokens", "used")
 
@@ -170,7 +170,7 @@ class PrefixTree:
                 node.choices[offset] = choice
 
     def _split(self, node: Node, at: int) -> Node:
-        """Makes the first `at` tokens of `node` a node of their own, above it. Positions at the end of `node` stay valid."""
+        """Makes the first `at` tokens of `node` a node above it. Positions at the end of `node` stay valid."""
         self.splits += 1
         parent = node.parent
         assert parent is not None

@@ -14,8 +14,8 @@ from flare_local.engine.slots import Run, size, split
 
 
 class Running:
-    """Invariants while admitted: `node` is locked by this call, `ids[:cached]` is the sequence that ends at `node`, and
-    `ids` is the prompt and all tokens generated.
+    """Invariants while admitted: `place` is locked by this call, `ids[:cached]` is the sequence that ends there, and `ids`
+    is the prompt and all tokens generated.
     """
 
     def __init__(self, call: Call, output: Output, future: "Future[Generation]") -> None:
@@ -25,13 +25,20 @@ class Running:
         self.counters = Counters(calls=1, prompt_tokens=len(call.prompt))
         self.ids = list(call.prompt)
         self.cached = 0
-        self.node: Node | None = None
-        self.tree: PrefixTree | None = None
+        self.tree: PrefixTree | None = None  # None: not admitted
         self.slots: list[Run] = []  # taken for the forward that is on its way
         self.proposals: list[int] = []  # verified in the forward that is on its way
+        self._node: Node | None = None
         self._submitted = perf_counter()
 
     # -- admission ------------------------------------------------------------------------------------------------
+
+    @property
+    def place(self) -> tuple[PrefixTree, Node]:
+        """The tree and the node in it where the cached part of the sequence ends."""
+        assert self.tree is not None
+        assert self._node is not None
+        return self.tree, self._node
 
     @property
     def worst_case(self) -> int:
@@ -40,14 +47,14 @@ class Running:
 
     def enter(self, tree: PrefixTree) -> None:
         """Takes the cached prefix and locks it."""
-        self.tree, self.node, self.cached = tree, tree.root, 0
-        self._move(tree)
+        self.tree, self._node, self.cached = tree, tree.root, 0
+        self._move()
 
     def leave(self) -> None:
         """Lets go of the tree; what was computed stays there as idle prefix."""
-        assert self.tree is not None and self.node is not None
-        self.tree.unlock(self.node)
-        self.tree = self.node = None
+        tree, node = self.place
+        tree.unlock(node)
+        self.tree = self._node = None
 
     @property
     def reserved(self) -> int:
@@ -58,13 +65,13 @@ class Running:
 
     def catch_up(self) -> None:
         """Takes over what other calls have put into the tree, and reads output that is known without a forward."""
-        assert self.tree is not None and self.node is not None
         while not self.output.done:
-            self._move(self.tree)
+            self._move()
             if self.cached < len(self.ids) or not is_plain(self.call):
                 return
             before = len(self.ids)
-            for choice in self.tree.known(self.node):
+            tree, node = self.place
+            for choice in tree.known(node):
                 self._push(choice)
                 self.counters.known += 1
                 if self.output.done:
@@ -72,30 +79,35 @@ class Running:
             if len(self.ids) == before:
                 return
 
-    def _move(self, tree: PrefixTree) -> None:
-        assert self.node is not None
-        node, more = tree.descend(self.node, self.ids[self.cached :])
+    def _move(self) -> None:
+        tree, node = self.place
+        end, more = tree.descend(node, self.ids[self.cached :])
         if more:
-            tree.lock(node)
-            tree.unlock(self.node)
+            tree.lock(end)
+            tree.unlock(node)
             self.counters.reused += max(0, min(more, len(self.call.prompt) - self.cached))
-            self.node, self.cached = node, self.cached + more
+            self._node, self.cached = end, self.cached + more
 
     @property
     def again(self) -> int:
         """1 where the last token has to be run again only for its logits, which nobody read before; else 0."""
         return int(self.cached == len(self.ids))
 
+    @property
+    def next_place(self) -> tuple[int, int]:
+        """Names the next token to run: equal for two calls that would run the same token after the same prefix."""
+        return (id(self), -1) if self.again else (id(self._node), self.ids[self.cached])
+
     def next_stretch(self, room: int) -> Stretch:
         """What to run next, at most `room` tokens of the sequence, and behind its end the proposals."""
-        assert self.tree is not None and self.node is not None
+        tree, node = self.place
         begin = self.cached - self.again
         end = min(len(self.ids), begin + room)
         self.proposals = self._proposals() if end == len(self.ids) else []
         tokens = self.ids[begin:end] + self.proposals
-        context = self.tree.runs(self.node)
+        context = tree.runs(node)
         after = context[-1][0] + context[-1][1] - 1 if context else None
-        self.slots = self._take(self.tree, len(tokens), after)
+        self.slots = self._take(len(tokens), after)
         if self.again:
             context, _ = split(context, begin)
         last = end - begin - 1
@@ -110,11 +122,11 @@ class Running:
             return []
         return list(draft[len(said) : len(said) + self.output.left - 1])
 
-    def _take(self, tree: PrefixTree, count: int, after: int | None) -> list[Run]:
+    def _take(self, count: int, after: int | None) -> list[Run]:
+        tree, _ = self.place
         missing = count - tree.pool.free.count
         if missing > 0:
-            freed = tree.evict(missing)
-            self.counters.evicted += freed
+            self.counters.evicted += tree.evict(missing)
         return tree.pool.allocate(count, after)
 
     # -- after a forward ------------------------------------------------------------------------------------------
@@ -122,12 +134,12 @@ class Running:
     def advance(self, stretch: Stretch, scored: Sequence[Scored]) -> tuple[list[int], int]:
         """Takes the choices in, keeps K and V of what proved right, gives the other slots back.
 
-        Returns the sequence that was kept and where in it the tokens run begin. It may go on past the end of the output:
-        what equals the model's own choice is what it would say next.
+        Returns the sequence that was kept, and where in it the tokens run begin. It may go on past the end of the
+        output: what equals the model's own choice is what it would say next.
         """
-        assert self.tree is not None and self.node is not None
-        begin = self.cached - self.again
+        tree, node = self.place
         again = self.again
+        begin = self.cached - again
         self.counters.run += len(stretch.tokens)
         self.counters.drafted += len(self.proposals)
         accepted = 0
@@ -146,12 +158,12 @@ class Running:
             if offset < len(tokens):
                 choices[offset] = choice.natural
         if again:  # the token is in the tree already: only what follows it is new
-            self.tree.remember(self.node, choices[0])
+            tree.remember(node, scored[0].natural)
             once, kept = split(kept, 1)
             rejected, tokens, choices = once + rejected, tokens[1:], choices[1:]
-        self.tree.pool.release(rejected)
+        tree.pool.release(rejected)
         self.slots, self.proposals = [], []
-        self.node = self.tree.extend(self.node, tokens, kept, choices)
+        self._node = tree.extend(node, tokens, kept, choices)
         self.cached = len(sequence)
         return sequence, begin
 
@@ -162,8 +174,8 @@ class Running:
 
     def drop_forward(self) -> None:
         """Gives the slots of a forward that failed back."""
-        if self.tree is not None:
-            self.tree.pool.release(self.slots)
+        tree, _ = self.place
+        tree.pool.release(self.slots)
         self.slots, self.proposals = [], []
 
     def _push(self, choice: Choice) -> None:
