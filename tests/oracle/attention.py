@@ -12,7 +12,7 @@ def dense_attention(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
-    attention_mask: torch.Tensor | None,
+    attention_mask: torch.Tensor,
     scaling: float | None = None,
     dropout: float = 0.0,
     softcap: float | None = None,
@@ -26,7 +26,7 @@ def dense_attention(
     scores = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
-    assert attention_mask is not None and attention_mask.dtype == torch.bool
+    assert attention_mask.dtype == torch.bool
     scores = scores.masked_fill(~attention_mask, float("-inf"))
     if s_aux is not None:
         sink = s_aux.to(scores.dtype).reshape(1, -1, 1, 1).expand(*scores.shape[:3], 1)

@@ -7,20 +7,12 @@ from typing import Any
 import torch
 
 from tests.oracle.attention import install
+from tests.oracle.margin import Margin
 from tests.oracle.tokens import PromptText, TokenText
 from tests.oracle.unit import SENTENCE, Unit, first_stop, unit_end
 
 LOOK_AHEAD = 64
 STOPS = ("\n\n",)
-
-
-@dataclass(frozen=True)
-class Scored:
-    """What one forward says of the next token."""
-
-    choice: int  # arg max of the biased logits, the lowest id of a tie
-    probability: float  # of the choice, softmax of the unbiased logits
-    gap: float  # between the two best biased logits
 
 
 @dataclass(frozen=True)
@@ -34,27 +26,46 @@ class Output:
     stop: str  # boundary, eos, stop or length
     eos_probability: float | None
     generated: tuple[int, ...]  # before any cut, EOS included
-    gaps: tuple[float, ...]  # of the generated tokens
 
 
-def score(logits: torch.Tensor, bias: Mapping[int, float], banned: frozenset[int]) -> Scored:
-    """`logits` [vocabulary] of the next token."""
-    wide = logits if logits.dtype == torch.float64 else logits.float()
+def widened(logits: torch.Tensor) -> torch.Tensor:
+    """Logits in fp32, or in their own dtype where that is wider."""
+    return logits if logits.dtype == torch.float64 else logits.float()
+
+
+def choose(
+    logits: torch.Tensor,
+    bias: Mapping[int, float],
+    banned: frozenset[int],
+    theirs: int | None,
+    margin: Margin,
+) -> tuple[int, float]:
+    """Next token and its unbiased probability, from `logits` [vocabulary]; ties go to the lowest id."""
+    wide = widened(logits)
     biased = wide.clone()
     for token, value in bias.items():
         biased[token] += value
     for token in banned:
         biased[token] = float("-inf")
-    best = torch.topk(biased, 2).values
-    choice = int((biased == best[0]).nonzero()[0])
-    return Scored(choice, float(torch.softmax(wide, dim=-1)[choice]), float(best[0] - best[1]))
+    own = int((biased == biased.max()).nonzero()[0])
+    distance = float("inf") if theirs is None else float(biased[own] - biased[theirs])
+    choice = margin.token(own, theirs, distance)
+    return choice, float(torch.softmax(wide, dim=-1)[choice])
+
+
+def led_token(lead: Mapping[str, Any] | None, at: int, eos: frozenset[int]) -> int | None:
+    """What the engine chose at this place, as far as its trace tells."""
+    if lead is None:
+        return None
+    if at < len(lead["tokens"]):
+        return int(lead["tokens"][at])
+    return min(eos) if at == len(lead["tokens"]) and lead["stop"] == "eos" else None
 
 
 def finish(
     text_of: TokenText,
     generated: list[int],
     probabilities: list[float],
-    gaps: list[float],
     unit: Unit,
     limit: int,
     stops: tuple[str, ...],
@@ -85,7 +96,6 @@ def finish(
         stop=ended,
         eos_probability=eos_probability if ended == "eos" else None,
         generated=tuple(generated),
-        gaps=tuple(gaps),
     )
 
 
@@ -100,6 +110,10 @@ class NaiveModel:
         self.eos = frozenset([tokenizer.eos_token_id]) if eos is None else eos
         self.seen: dict[tuple[int, ...], torch.Tensor] = {}
         self.calls: list[tuple[tuple[int, ...], Output]] = []
+
+    @property
+    def bos(self) -> list[int]:
+        return self.prompt_text.bos
 
     def encode(self, segment: str) -> list[int]:
         return self.prompt_text.encode(segment)
@@ -119,20 +133,22 @@ class NaiveModel:
         stops: tuple[str, ...] = STOPS,
         bias: Mapping[int, float] | None = None,
         banned: frozenset[int] = frozenset(),
+        lead: Mapping[str, Any] | None = None,
+        margin: Margin | None = None,
     ) -> Output:
         """Greedy continuation of `prompt`, at most `limit` tokens before the cut."""
+        margin = margin or Margin(exact=True)
         if unit.kind == "tokens":
             limit = min(limit, unit.value)
         generated: list[int] = []
         probabilities: list[float] = []
-        gaps: list[float] = []
         while len(generated) < limit:
-            scored = score(self.logits((*prompt, *generated)), bias or {}, banned)
-            generated.append(scored.choice)
-            probabilities.append(scored.probability)
-            gaps.append(scored.gap)
-            if scored.choice in self.eos or first_stop(self.text_of.text(generated), stops) is not None:
+            theirs = led_token(lead, len(generated), self.eos)
+            token, probability = choose(self.logits((*prompt, *generated)), bias or {}, banned, theirs, margin)
+            generated.append(token)
+            probabilities.append(probability)
+            if token in self.eos or first_stop(self.text_of.text(generated), stops) is not None:
                 break
-        output = finish(self.text_of, generated, probabilities, gaps, unit, limit, stops, self.eos)
+        output = finish(self.text_of, generated, probabilities, unit, limit, stops, self.eos)
         self.calls.append((tuple(prompt), output))
         return output

@@ -50,14 +50,19 @@ class PromptText:
         from tokenizers import Tokenizer
 
         state = json.loads(tokenizer.backend_tokenizer.to_str())
-        state["added_tokens"] = [token for token in state["added_tokens"] if not token["special"]]
+        blank = [token for token in state["added_tokens"] if not token["special"] and not token["content"].strip()]
+        state["added_tokens"] = blank  # runs of spaces are text; anything else there is a control token
         state["post_processor"] = None
         state["truncation"] = state["padding"] = None
         self.plain = Tokenizer.from_str(json.dumps(state))
         first = self.plain.encode("a").tokens[0]
         self.line_break: list[int] = self.plain.encode("\n").ids if first[0] in "▁Ġ" else []
-        plain, whole = tokenizer.encode("a", add_special_tokens=False), tokenizer.encode("a")
-        self.bos: list[int] = whole[:1] if whole[0] == tokenizer.bos_token_id and plain[:1] != whole[:1] else []
+        self.bos = self._in_front(tokenizer.encode("a", add_special_tokens=False), tokenizer.encode("a"))
+
+    @staticmethod
+    def _in_front(plain: list[int], whole: list[int]) -> list[int]:
+        """What the tokenizer itself puts before a text."""
+        return next(whole[:i] for i in range(len(whole)) if whole[i : i + len(plain)] == plain)
 
     def encode(self, segment: str) -> list[int]:
         """Ids of one segment, without BOS and without a space that was not written."""
