@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from flare_local.engine.call import LOOK_AHEAD, Paragraph, Sampling, Sentence, Tokens, Until
+from flare_local.engine.memory import budget_share
+from flare_local.errors import UsageError
 from flare_local.option import About, Limit, at_least, between, check_all
 
-GIB = 2**30  # bytes
+MAX_FORWARD_TOKENS = 512  # as in flare_local.engine.engine, which imports torch
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16", "float64"]
 Bm25 = Literal["default", "paper"]
@@ -31,8 +33,11 @@ def _is_unit(text: str) -> bool:
 
 
 def _is_memory(text: str) -> bool:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%|GiB|GB|G)?", text, re.IGNORECASE)
-    return found is not None and float(found[1]) > 0 and (found[2] != "%" or float(found[1]) <= 100)
+    try:
+        budget_share(text)
+    except UsageError:
+        return False
+    return True
 
 
 def _is_pattern(text: str) -> bool:
@@ -51,7 +56,7 @@ class ModelOptions:
         str | None, About("Hub name, local folder with safetensors, or GGUF file. Unset: the embedded demo model.")
     ] = None
     revision: Annotated[str | None, About("Branch, tag or commit of a hub model.")] = None
-    dtype: Annotated[Dtype, About("Type of weights and KV; auto is the type the model was saved in.")] = "auto"
+    dtype: Annotated[Dtype, About("Type of weights and KV; auto is float32, on a GPU 16 bits where saved so.")] = "auto"
     device: Annotated[
         str,
         About(
@@ -62,15 +67,20 @@ class ModelOptions:
     device_map: Annotated[
         str | None, About("Accelerate's device map (auto, balanced, sequential) for a model larger than one device.")
     ] = None
+    offload_folder: Annotated[str | None, About("Folder for layers that the device map puts on disk.")] = None
+    context: Annotated[
+        int | None,
+        About("Longest prompt and answer together, in tokens; chooses a longrope model's factors.", at_least(1)),
+    ] = None
     trust_remote_code: Annotated[bool, About("Run Python code that comes with the model.")] = False
     allow_pickle: Annotated[bool, About("Read weights saved as pickle, which can run code when read.")] = False
     kv_memory: Annotated[
-        str,
+        str | None,
         About(
-            "Memory of the KV pool: GiB (4, 0.5) or a share of what is free (50%).",
-            Limit("a number of GiB above 0, or a share from 0% to 100%", _is_memory),
+            "Memory of the KV pool: a size (2GiB) or a share of what is free (0.3). Unset: half, on a CPU up to 2GiB.",
+            Limit("a size such as 2GiB or 500MB, or a share above 0 and up to 1", _is_memory),
         ),
-    ] = "50%"
+    ] = None
     reuse: Annotated[
         bool, About("Reuse KV between the calls of an answer and between answers; off is the naive baseline.")
     ] = True
@@ -79,15 +89,10 @@ class ModelOptions:
     ] = False
     max_forward_tokens: Annotated[
         int, About("Most new tokens in one forward; longer prompts run in chunks.", at_least(1))
-    ] = 1024
+    ] = MAX_FORWARD_TOKENS
 
     def __post_init__(self) -> None:
         check_all(self)
-
-    def kv_bytes(self, free: int) -> int:
-        """Bytes of the KV pool where `free` bytes are free."""
-        number = float(self.kv_memory.rstrip("%GgiIbB "))
-        return int(free * number / 100) if self.kv_memory.endswith("%") else int(number * GIB)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 from flare_local.cli.sources import CONCERNS, FILE_NAME, OPTIONS, resolve
 from flare_local.config import MethodOptions, ModelOptions, RetrievalOptions
 from flare_local.engine.call import Paragraph, Sampling, Sentence, Tokens
+from flare_local.engine.engine import MAX_FORWARD_TOKENS
 from flare_local.errors import ConfigError, UsageError
 from flare_local.option import options_of
 from tests.cli.shell import Shell, is_one_clear_line
@@ -57,7 +58,7 @@ def test_keys_may_be_written_with_dashes_or_underscores() -> None:
 
 
 def test_memory_may_be_a_bare_number_in_the_file() -> None:
-    assert resolve({}, toml("kv-memory = 4"), {}).model.kv_memory == "4"
+    assert resolve({}, toml("kv-memory = 0.25"), {}).model.kv_memory == "0.25"
 
 
 def test_an_empty_variable_unsets_an_optional_option() -> None:
@@ -115,9 +116,10 @@ def test_a_likely_slip_in_the_environment_is_refused_and_strangers_are_not() -> 
         ("theta", "7"), ("theta", "-0.1"), ("theta", "nan"), ("theta", "seven"), ("beta", "1.01"), ("top_k", "0"),
         ("top_k", "2.5"), ("look_ahead", "-1"), ("max_new_tokens", "0"), ("max_sentences", "0"), ("unit", "chapter"),
         ("unit", "tokens:0"), ("end_after", "("), ("temperature", "-1"), ("temperature", "inf"), ("top_p", "0"),
-        ("seed", "-1"), ("dtype", "float8"), ("device", "tpu"), ("kv_memory", "0"), ("kv_memory", "101%"),
-        ("kv_memory", "lots"), ("k1", "-1"), ("b", "2"), ("query_tokens", "0"), ("bm25", "papr"), ("schedule", "x"),
-        ("method", "flare"), ("first_sentence", "maybe"), ("splitter", "spacy"), ("max_forward_tokens", "0"),
+        ("seed", "-1"), ("dtype", "float8"), ("device", "tpu"), ("kv_memory", "0"), ("kv_memory", "4"),
+        ("kv_memory", "lots"), ("context", "0"), ("k1", "-1"), ("b", "2"), ("query_tokens", "0"),
+        ("bm25", "papr"), ("schedule", "x"), ("method", "flare"), ("first_sentence", "maybe"), ("splitter", "spacy"),
+        ("max_forward_tokens", "0"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_refused_naming_flag_value_and_what_is_allowed(flag: str, value: str) -> None:
@@ -141,8 +143,10 @@ def test_options_know_their_engine_values() -> None:
     assert MethodOptions(unit="paragraph").until == Paragraph()
     assert MethodOptions(unit="tokens:12").until == Tokens(12)
     assert MethodOptions(temperature=0.5, top_p=0.9, seed=3).sampling == Sampling(0.5, 0.9, 3)
-    assert ModelOptions(kv_memory="50%").kv_bytes(1000) == 500
-    assert ModelOptions(kv_memory="1.5 GiB").kv_bytes(1000) == ModelOptions(kv_memory="1.5").kv_bytes(0) == 3 * 2**29
+
+
+def test_the_default_of_max_forward_tokens_is_the_engines() -> None:
+    assert ModelOptions().max_forward_tokens == MAX_FORWARD_TOKENS
 
 
 def test_config_show_prints_a_file_that_resolves_to_the_same_options(shell: Shell) -> None:
