@@ -69,11 +69,11 @@ def load_model(
     source = find_source(name, revision=revision, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
     config = _config(source, trust_remote_code)
     refuse_config(config, name)
+    refuse_context(config, name, context)
     kind = _chosen_dtype(dtype, config, place)
     sizes = None if source.is_pickle else sum(_elements(file) for file in source.weights)
     codec = TextCodec(_tokenizer(source, trust_remote_code))
     length = context_length(config, context, int(codec.tokenizer.model_max_length))
-    refuse_context(config, name, length)
     if sizes is not None and device_map is None:
         check_weights_fit(name, sizes * kind.itemsize, free_bytes(place))
     where = {"device_map": device_map if device_map is not None else {"": place}}

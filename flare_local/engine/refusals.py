@@ -37,7 +37,7 @@ def refuse_config(config: Any, name: str) -> None:
         _refuse(name, kind, "its attention sees later tokens, so a cached prefix would not stay valid")
     for layer in getattr(text, "layer_types", None) or ():
         if layer not in SERVED_LAYERS:
-            reason = next((text for key, text in LAYER_REASONS.items() if key in layer), OTHER_LAYER)
+            reason = next((why for key, why in LAYER_REASONS.items() if key in layer), OTHER_LAYER)
             _refuse(name, kind, f"it has {layer} layers; {reason}")
 
 
@@ -49,21 +49,19 @@ def refuse_class(model_class: Any, name: str, kind: str) -> None:
         _refuse(name, kind, "its attention does not go through Transformers' attention interface")
 
 
-def refuse_context(config: Any, name: str, context: int) -> None:
+def refuse_context(config: Any, name: str, asked: int | None) -> None:
     """Raises `ModelRefused` where `dynamic` rotary embeddings would pass the length up to which they are fixed."""
-    from flare_local.engine.rope import rope_kinds
+    from flare_local.engine.rope import original_lengths
 
-    text = config.get_text_config()
-    for parameters in rope_kinds(text):
-        original = parameters.get("original_max_position_embeddings") or getattr(text, "max_position_embeddings", 0)
-        if parameters.get("rope_type", parameters.get("type")) == "dynamic" and context > original:
-            _refuse(
-                name,
-                config.model_type,
-                f"its dynamic rotary embedding changes with the length beyond {original} tokens, which leaves cached "
-                f"keys stale, and {context} were asked for",
-                f"Ask for --context {original} or less.",
-            )
+    original = min(original_lengths(config.get_text_config(), "dynamic"), default=None)
+    if original is not None and asked is not None and asked > original:
+        _refuse(
+            name,
+            config.model_type,
+            f"its dynamic rotary embedding changes with the length beyond {original} tokens, which leaves cached keys "
+            f"stale, and a context of {asked} was asked for",
+            f"Ask for {original} or less.",
+        )
 
 
 def _refuse(name: str, kind: str, reason: str, remedy: str = "Use another model.") -> None:

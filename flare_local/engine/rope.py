@@ -28,7 +28,7 @@ def context_length(config: Any, asked: int | None, tokenizer_length: int) -> int
         raise ModelError(
             f"A context of {asked} tokens was asked for; the model holds 1 to {limit}.", "Ask for less with --context."
         )
-    original = min(_original_lengths(text, "longrope"), default=limit)
+    original = min([*original_lengths(text, "longrope"), *original_lengths(text, "dynamic")], default=limit)
     return asked or min(limit, original)
 
 
@@ -37,7 +37,7 @@ def fix_frequencies(module: Any, context: int) -> None:
     import torch
 
     text = module.config.get_text_config()
-    original = min(_original_lengths(text, "longrope"), default=None)
+    original = min(original_lengths(text, "longrope"), default=None)
     if original is None:
         return
     for rotary in module.modules():
@@ -59,19 +59,20 @@ def fix_frequencies(module: Any, context: int) -> None:
         )
 
 
-def rope_kinds(text_config: Any) -> Iterator[dict[str, Any]]:
+def original_lengths(text_config: Any, kind: str) -> Iterator[int]:
+    """For each rotary embedding of type `kind`: up to which length its frequencies are those of the training."""
+    for parameters in _rope_kinds(text_config):
+        if parameters.get("rope_type", parameters.get("type")) == kind:
+            original = parameters.get("original_max_position_embeddings") or getattr(
+                text_config, "original_max_position_embeddings", None
+            )
+            yield int(original or text_config.max_position_embeddings)
+
+
+def _rope_kinds(text_config: Any) -> Iterator[dict[str, Any]]:
     """The rotary parameters of a text config: one dictionary, or one for each type of layer."""
     parameters = getattr(text_config, "rope_parameters", None) or getattr(text_config, "rope_scaling", None) or {}
     if not isinstance(parameters, dict):
         return
     nested = [value for value in parameters.values() if isinstance(value, dict)]
     yield from nested or [parameters]
-
-
-def _original_lengths(text_config: Any, kind: str) -> Iterator[int]:
-    for parameters in rope_kinds(text_config):
-        if parameters.get("rope_type", parameters.get("type")) == kind:
-            original = parameters.get("original_max_position_embeddings") or getattr(
-                text_config, "original_max_position_embeddings", None
-            )
-            yield int(original or text_config.max_position_embeddings)

@@ -161,6 +161,6 @@ def _fetched(name: str, revision: str | None, wanted: list[str]) -> Path:
     except Exception as error:  # no network, proxies, timeouts: each HTTP library has its own classes
         raise ModelError(
             f"There is no folder {name}; as a Hugging Face model it is not on this machine, and the hub cannot be "
-            f"reached ({type(error).__name__}).",
+            "reached.",
             f"Run `hf download {name}` where there is a network, or give a folder or a GGUF file.",
         ) from error

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
+from unicodedata import normalize
 
 from flare_local.errors import ModelError
 
@@ -118,10 +119,8 @@ class TextCodec:
         return tuple(kept), cuts
 
     def _is_control(self, token: int, written: str) -> bool:
-        # NOTE: an unknown word comes out as the unknown token too; only its own string is a control token.
-        if token not in self._controls:
-            return False
-        return token != self.tokenizer.unk_token_id or written.strip() == self._controls[token]
+        # NOTE: an unknown word and a raw byte come out as tokens with names too; what was written tells them apart.
+        return token in self._controls and _folded(written) == _folded(self._controls[token])
 
     def _continuation(self, text: str) -> tuple[tuple[int, ...], list[tuple[int, int]] | None]:
         """Ids and character spans of `text` as it stands after other text; spans are None for slow tokenizers."""
@@ -161,12 +160,17 @@ class TextCodec:
 def _control_tokens(tokenizer: Any) -> dict[int, str]:
     """Ids and strings that text must never turn into: special tokens, and added ones such as `<think>`.
 
-    Added tokens of blanks only (runs of spaces in GPT-NeoX's vocabulary) are text.
+    Added tokens of blanks only (runs of spaces in GPT-NeoX's vocabulary) or of one character are text.
     """
     added = {
         token: str(entry.content)
         for token, entry in tokenizer.added_tokens_decoder.items()
-        if entry.special or entry.content.strip()
+        if entry.special or len(entry.content.strip()) > 1
     }
     special = dict(zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True))
     return added | {token: str(text) for token, text in special.items()}
+
+
+def _folded(text: str) -> str:
+    """Equal for all writings that a tokenizer's normaliser may take for the same token."""
+    return normalize("NFKC", text).strip().casefold()
