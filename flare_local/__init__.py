@@ -4,15 +4,45 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from flare_local.api import flare_direct, no_retrieval, single_time
     from flare_local.engine.engine import Engine
+    from flare_local.policies.rules import PAPER, RELEASED, Rules
+    from flare_local.retrieval.lucene import LuceneIndex
+    from flare_local.tasks.exemplars import Exemplar, Exemplars, read_exemplars
+    from flare_local.trace.events import Answer
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "PAPER": "flare_local.policies.rules",
+    "RELEASED": "flare_local.policies.rules",
+    "Answer": "flare_local.trace.events",
     "Engine": "flare_local.engine.engine",
+    "Exemplar": "flare_local.tasks.exemplars",
+    "Exemplars": "flare_local.tasks.exemplars",
+    "LuceneIndex": "flare_local.retrieval.lucene",
+    "Rules": "flare_local.policies.rules",
+    "flare_direct": "flare_local.api",
+    "no_retrieval": "flare_local.api",
+    "read_exemplars": "flare_local.tasks.exemplars",
+    "single_time": "flare_local.api",
 }
 
-__all__ = ["Engine", "__version__"]
+__all__ = [
+    "PAPER",
+    "RELEASED",
+    "Answer",
+    "Engine",
+    "Exemplar",
+    "Exemplars",
+    "LuceneIndex",
+    "Rules",
+    "__version__",
+    "flare_direct",
+    "no_retrieval",
+    "read_exemplars",
+    "single_time",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -97,7 +97,12 @@ class LanguageModel(Protocol):
 
     @property
     def bos(self) -> tuple[int, ...]:
-        """The id that every prompt begins with, or nothing."""
+        """The ids that every prompt begins with: BOS, the head of a chat template, or nothing."""
+        ...
+
+    @property
+    def tail(self) -> tuple[int, ...]:
+        """The ids between question and answer: the rest of a chat template, or nothing."""
         ...
 
     @property

@@ -11,7 +11,7 @@ from flare_local.engine.forward import PackedForward
 from flare_local.engine.loop import Loop
 from flare_local.engine.output import Output
 from flare_local.engine.pool import KVPool
-from flare_local.engine.text import TextCodec
+from flare_local.engine.text import ChatFrame, TextCodec
 from flare_local.errors import PoolTooSmall, PromptTooLong
 
 if TYPE_CHECKING:
@@ -92,9 +92,12 @@ class Engine:
         check_model(model)
         return cls(model, kv_memory=kv_memory, reuse=reuse)
 
-    def question(self, question_id: str) -> "Question":
-        """The model as the policy of one question sees it. The id keys the random numbers of sampling."""
-        return Question(self, question_id)
+    def question(self, question_id: str, chat: bool = False) -> "Question":
+        """The model as the policy of one question sees it. The id keys the random numbers of sampling.
+
+        `chat` puts prompts into the model's chat template; raises `ModelError` where there is none.
+        """
+        return Question(self, question_id, self.model.codec.chat_frame() if chat else None)
 
     async def generate(self, call: Call) -> Generation:
         """Runs one call. Raises `PromptTooLong` or `PoolTooSmall` before any work."""
@@ -129,6 +132,7 @@ class Question:
 
     engine: Engine
     id: str
+    frame: ChatFrame | None = None
     counters: Counters = field(default_factory=Counters)
     calls: int = 0
 
@@ -138,7 +142,11 @@ class Question:
 
     @property
     def bos(self) -> tuple[int, ...]:
-        return self.codec.bos
+        return self.codec.bos if self.frame is None else self.frame.head
+
+    @property
+    def tail(self) -> tuple[int, ...]:
+        return () if self.frame is None else self.frame.tail
 
     @property
     def context_length(self) -> int:

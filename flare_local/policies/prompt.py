@@ -22,21 +22,15 @@ class Prompt:
             raise UsageError("The question is empty.", "Ask something.")
         self._encode = lm.encode
         self._rules = rules
-        self._bos = lm.bos
-        self._exemplars = exemplars_text(exemplars, rules)
-        self._case = case_text(exemplars, one_line(question))
-        self._exemplar_ids = self._encode(self._exemplars) if self._exemplars else ()
-        self._case_ids = self._encode(self._case)
+        self._head = lm.bos + self._ids_of(exemplars_text(exemplars, rules))
+        self._case = self._ids_of(case_text(exemplars, one_line(question))) + lm.tail
 
     def ids(self, documents: Sequence[Document], answer: Sequence[int] = ()) -> tuple[int, ...]:
         """Token ids of `[E, D, x, y]`."""
-        block = documents_text(documents, self._rules)
-        document_ids = self._encode(block) if block else ()
-        return (*self._bos, *self._exemplar_ids, *document_ids, *self._case_ids, *answer)
+        return (*self._head, *self._ids_of(documents_text(documents, self._rules)), *self._case, *answer)
 
-    def text(self, documents: Sequence[Document]) -> str:
-        """`[E, D, x]` as text, without BOS."""
-        return self._exemplars + documents_text(documents, self._rules) + self._case
+    def _ids_of(self, text: str) -> tuple[int, ...]:
+        return self._encode(text) if text else ()
 
 
 def exemplars_text(exemplars: Exemplars, rules: Rules) -> str:

@@ -41,6 +41,7 @@ class ScriptedModel:
     samplings: list[Sampling] = field(default_factory=list)
     pieces: dict[int, str] = field(default_factory=dict)
     bos: tuple[int, ...] = ()
+    tail: tuple[int, ...] = ()
     context_length: int = 4096
 
     def encode(self, text: str) -> tuple[int, ...]:

@@ -1,5 +1,6 @@
 """How exemplars, documents, question and answer become a prompt."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -18,17 +19,21 @@ def document(text: str, title: str = "") -> Document:
     return Document(id=text, title=title, text=text, score=1.0, rank=1)
 
 
-def prompt(question: str = "Who?", exemplars: Exemplars = NONE, rules: Rules = PAPER) -> Prompt:
-    return Prompt(ScriptedModel([], bos=(7,)), question, exemplars, rules)
+def text(
+    documents: Sequence[Document] = (), question: str = "Who?", exemplars: Exemplars = NONE, rules: Rules = PAPER
+) -> str:
+    """The prompt read back."""
+    model = ScriptedModel([])
+    return model.read(Prompt(model, question, exemplars, rules).ids(documents))
 
 
 def test_without_exemplars_and_documents_a_prompt_is_the_question() -> None:
-    assert prompt().text(()) == "Question: Who?\nAnswer:"
+    assert text() == "Question: Who?\nAnswer:"
 
 
 def test_documents_stand_between_exemplars_and_question() -> None:
     exemplars = Exemplars((Exemplar("Where?", "Here."),))
-    assert prompt(exemplars=exemplars).text([document("One."), document("Two.")]) == (
+    assert text([document("One."), document("Two.")], exemplars=exemplars) == (
         "Question: Where?\nAnswer: Here.\n\n"
         "Search results:\n[1] One.\n[2] Two.\n"
         "Question: Who?\nAnswer:"
@@ -43,7 +48,7 @@ def test_the_released_program_has_another_header_and_a_colon() -> None:
 
 def test_exemplars_carry_their_documents_and_the_instruction_comes_first() -> None:
     examples = (Exemplar("Where?", "Here.", (document("Map."),)), Exemplar("When?", "Now."))
-    assert prompt(exemplars=Exemplars(examples, instruction="Answer well.")).text(()) == (
+    assert text(exemplars=Exemplars(examples, instruction="Answer well.")) == (
         "Answer well.\n\n"
         "Search results:\n[1] Map.\nQuestion: Where?\nAnswer: Here.\n\n"
         "Question: When?\nAnswer: Now.\n\n"
@@ -70,29 +75,34 @@ def test_empty_documents_are_left_out_and_the_others_numbered_on() -> None:
 
 
 def test_ids_are_bos_and_the_parts_each_encoded_by_itself_and_the_answer_as_generated() -> None:
-    exemplars = Exemplars(instruction="E")
-    ids = prompt(exemplars=exemplars).ids([document("d")], answer=(1_200_000, 1_200_001))
-    text = "E\n\nSearch results:\n[1] d\nQuestion: Who?\nAnswer:"
-    assert ids == (7, *map(ord, text), 1_200_000, 1_200_001)
+    prompt = Prompt(ScriptedModel([], bos=(7,)), "Who?", Exemplars(instruction="E"), PAPER)
+    ids = prompt.ids([document("d")], answer=(1_200_000, 1_200_001))
+    written = "E\n\nSearch results:\n[1] d\nQuestion: Who?\nAnswer:"
+    assert ids == (7, *map(ord, written), 1_200_000, 1_200_001)
+
+
+def test_a_chat_template_stands_before_the_exemplars_and_between_question_and_answer() -> None:
+    prompt = Prompt(ScriptedModel([], bos=(7, 8), tail=(9,)), "Who?", Exemplars(instruction="E"), PAPER)
+    assert prompt.ids((), answer=(1_200_000,)) == (7, 8, *map(ord, "E\n\nQuestion: Who?\nAnswer:"), 9, 1_200_000)
 
 
 def test_a_question_is_put_on_one_line() -> None:
-    assert prompt(" Who\nwas\r\nit? \n").text(()) == "Question: Who was it?\nAnswer:"
+    assert text(question=" Who\nwas\r\nit? \n") == "Question: Who was it?\nAnswer:"
 
 
 def test_braces_in_a_question_are_text() -> None:
-    assert prompt("Why {question} {0}?").text(()) == "Question: Why {question} {0}?\nAnswer:"
+    assert text(question="Why {question} {0}?") == "Question: Why {question} {0}?\nAnswer:"
 
 
 def test_a_blank_question_is_refused() -> None:
     with pytest.raises(UsageError, match="question is empty"):
-        prompt(" \n")
+        text(question=" \n")
 
 
 def test_a_task_may_put_its_questions_in_its_own_way() -> None:
     case = "Say yes or no.\nQuestion: {question}\nAnswer:"
     exemplars = Exemplars((Exemplar("Is it?", "\n# Yes."),), case=case)
-    assert prompt(exemplars=exemplars).text(()) == (
+    assert text(exemplars=exemplars) == (
         "Say yes or no.\nQuestion: Is it?\nAnswer:\n# Yes.\n\n"
         "Say yes or no.\nQuestion: Who?\nAnswer:"
     )  # fmt: skip

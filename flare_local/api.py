@@ -1,0 +1,130 @@
+"""The methods as a Python program calls them: at once, asynchronously, streaming, or for many questions.
+
+from flare_local import Engine, LuceneIndex, Rules, flare_direct
+
+with Engine.load("some/model") as engine, LuceneIndex.open("my-index") as index:
+    answer = flare_direct(engine, index, "Who built the harbour bridge?", rules=Rules(theta=0.6))
+    print(answer.text, answer.counters.reused)
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flare_local.policies.answering import Observer
+from flare_local.policies.methods import METHODS, Method
+from flare_local.policies.rules import Rules
+from flare_local.retrieval.document import Retriever
+from flare_local.tasks.exemplars import NONE, Exemplars
+from flare_local.trace.events import Answer, Event
+
+if TYPE_CHECKING:
+    from flare_local.engine.engine import Engine
+
+AT_ONCE = 16  # questions that `many` keeps in flight
+DEFAULT_RULES = Rules()
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One method. Calling it answers a question and waits; the other verbs are for asynchronous programs."""
+
+    method: Method
+
+    def __call__(
+        self,
+        engine: "Engine",
+        index: Retriever | None,
+        question: str,
+        *,
+        exemplars: Exemplars = NONE,
+        rules: Rules = DEFAULT_RULES,
+        chat: bool = False,
+        observe: Observer | None = None,
+    ) -> Answer:
+        """Answers `question`. `observe` is called with the search for the question and then with each step.
+
+        `chat` puts the prompt into the model's chat template. Works inside a notebook's event loop too. Raises
+        `FlareError` with a text for the user.
+        """
+        call = self.answer(engine, index, question, exemplars=exemplars, rules=rules, chat=chat, observe=observe)
+        return _wait_for(call)
+
+    async def answer(
+        self,
+        engine: "Engine",
+        index: Retriever | None,
+        question: str,
+        *,
+        exemplars: Exemplars = NONE,
+        rules: Rules = DEFAULT_RULES,
+        chat: bool = False,
+        observe: Observer | None = None,
+    ) -> Answer:
+        """As a call, for asynchronous programs; cancelling it ends the work."""
+        lm = engine.question(question, chat=chat)
+        return await self.method.answer(lm, index, question, exemplars, rules, observe)
+
+    async def stream(
+        self,
+        engine: "Engine",
+        index: Retriever | None,
+        question: str,
+        *,
+        exemplars: Exemplars = NONE,
+        rules: Rules = DEFAULT_RULES,
+        chat: bool = False,
+    ) -> AsyncIterator[Event | Answer]:
+        """Yields the search for the question, each step as it is done, and last the answer."""
+        events: asyncio.Queue[Event | None] = asyncio.Queue()
+        task = asyncio.ensure_future(
+            self.answer(engine, index, question, exemplars=exemplars, rules=rules, chat=chat, observe=events.put_nowait)
+        )
+        task.add_done_callback(lambda _: events.put_nowait(None))
+        try:
+            while (event := await events.get()) is not None:
+                yield event
+            yield await task
+        finally:
+            task.cancel()
+
+    async def many(
+        self,
+        engine: "Engine",
+        index: Retriever | None,
+        questions: Iterable[str],
+        *,
+        exemplars: Exemplars = NONE,
+        rules: Rules = DEFAULT_RULES,
+        chat: bool = False,
+        at_once: int = AT_ONCE,
+    ) -> list[Answer]:
+        """The answers to `questions`, in their order, up to `at_once` of them in the engine together."""
+        gate = asyncio.Semaphore(at_once)
+
+        async def one(question: str) -> Answer:
+            async with gate:
+                return await self.answer(engine, index, question, exemplars=exemplars, rules=rules, chat=chat)
+
+        tasks = [asyncio.ensure_future(one(question)) for question in questions]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+def _wait_for(call: Coroutine[object, object, Answer]) -> Answer:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(call)
+    with ThreadPoolExecutor(max_workers=1) as aside:  # this thread's loop is busy: it is what called us
+        return aside.submit(asyncio.run, call).result()
+
+
+no_retrieval = Ask(METHODS["no_retrieval"])
+single_time = Ask(METHODS["single_time"])
+flare_direct = Ask(METHODS["flare_direct"])

@@ -1,0 +1,52 @@
+"""A dry run: a policy with a model that says nothing, which shows the prompt the policy would send."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from flare_local.engine.call import STOP_STRINGS, Generation, Sampling, StopReason, Until
+from flare_local.engine.counters import Counters
+from flare_local.policies.rules import GREEDY
+
+NOTHING = Generation((), (), (), "", StopReason.EOS, None, Counters())
+
+
+class Codec(Protocol):
+    """The part of a model that knows its tokenizer (`flare_local.engine.text.TextCodec`)."""
+
+    bos: tuple[int, ...]
+
+    def encode(self, text: str, /) -> tuple[int, ...]: ...
+
+    def last_tokens(self, text: str, count: int) -> str: ...
+
+
+@dataclass
+class SilentModel:
+    """A `LanguageModel` without weights: every answer ends at once, so the first call's prompt is in the trace."""
+
+    codec: Codec
+    bos: tuple[int, ...]
+    tail: tuple[int, ...] = ()
+    context_length: int = 0
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        return self.codec.encode(text)
+
+    def last_tokens(self, text: str, count: int) -> str:
+        return self.codec.last_tokens(text, count)
+
+    async def generate(
+        self,
+        prompt: tuple[int, ...],
+        *,
+        until: Until,
+        max_new_tokens: int,
+        stop: tuple[str, ...] = STOP_STRINGS,
+        speculate: tuple[int, ...] = (),
+        logit_bias: Mapping[int, float] | None = None,
+        banned: frozenset[int] = frozenset(),
+        sampling: Sampling = GREEDY,
+    ) -> Generation:
+        """Nothing, and the end."""
+        return NOTHING
