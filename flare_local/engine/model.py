@@ -97,6 +97,14 @@ def load_model(
     )
 
 
+def load_codec(
+    name: str, *, revision: str | None = None, trust_remote_code: bool = False, allow_pickle: bool = False
+) -> TextCodec:
+    """The tokenizer of the model called `name`, without its weights in memory. Raises `ModelError`."""
+    source = find_source(name, revision=revision, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    return TextCodec(_tokenizer(source, trust_remote_code))
+
+
 def torch_device(device: str) -> torch.device:
     """The device called `device` (auto, cpu, cuda, cuda:1, mps). Raises `UsageError` if it is not on this machine."""
     if device == "auto":
