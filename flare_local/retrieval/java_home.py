@@ -56,7 +56,9 @@ def find_jar() -> Path:
         raise JavaError("The package pyserini, which holds Lucene, is not installed.", "pip install 'pyserini>=1.6,<2'")
     jars = sorted((folder / "resources" / "jars").glob("anserini-*-fatjar.jar"))
     if not jars:
-        raise JavaError(f"{folder} holds no Anserini jar.", "Reinstall it: pip install --force-reinstall pyserini==1.6.0")
+        raise JavaError(
+            f"{folder} holds no Anserini jar.", "Reinstall it: pip install --force-reinstall pyserini==1.6.0"
+        )
     return jars[-1]
 
 

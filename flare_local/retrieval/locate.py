@@ -60,4 +60,4 @@ def _prebuilt(name: str) -> Path:
 def _names(folder: str, name: str) -> bool:
     _, found, rest = f".{folder}.".replace("-index.", ".").partition(f".{name}.")
     first = rest.split(".", 1)[0]
-    return folder == name or bool(found) and first[:2] == "20"  # a date follows, not another name: -slim, .dpr-nq
+    return folder == name or (bool(found) and first[:2] == "20")  # a date follows, not another name: -slim, .dpr-nq

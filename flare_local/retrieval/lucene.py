@@ -1,72 +1,56 @@
 """Lucene's BM25 through Anserini's `SimpleSearcher`, the Java object behind Pyserini's `LuceneSearcher`."""
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from flare_local.errors import FlareError, IndexFault, UsageError
-from flare_local.retrieval import jvm
+from flare_local.retrieval.bm25 import Bm25
 from flare_local.retrieval.document import Document
-from flare_local.retrieval.java_threads import JavaThreads
+from flare_local.retrieval.java_thread import JavaThread, java_thread
+from flare_local.retrieval.jvm import Jvm
 from flare_local.retrieval.locate import locate
 from flare_local.retrieval.lucene_errors import REBUILD, explain
 from flare_local.retrieval.manifest import Manifest, read_manifest
 from flare_local.retrieval.stored_text import title_and_text
 
-Scoring = Literal["default", "paper"]
-DEFAULT_BM25 = (0.9, 0.4)  # k1, b; Pyserini's defaults
-PAPER_BM25 = (1.2, 0.75)  # Elasticsearch's defaults, which the authors' server had
-PAPER_TIE_BREAKER = 0.5  # released program: multi_match, best_fields, tie_breaker 0.5 over title and text
 PAPER_FIELDS = ("title", "text")
-
-
-@dataclass(frozen=True)
-class Bm25:
-    """How documents are scored."""
-
-    k1: float
-    b: float
-    scoring: Scoring
-
-    @classmethod
-    def of(cls, k1: float | None, b: float | None, scoring: str) -> Self:
-        """Fill in the defaults of `scoring`. Raises `UsageError` for values that BM25 has no meaning for."""
-        if scoring not in ("default", "paper"):
-            raise UsageError(f"Unknown BM25 scoring {scoring!r}.", "Use `default` or `paper`.")
-        default_k1, default_b = PAPER_BM25 if scoring == "paper" else DEFAULT_BM25
-        k1, b = default_k1 if k1 is None else float(k1), default_b if b is None else float(b)
-        if not 0 <= k1 < float("inf"):
-            raise UsageError(f"BM25 k1 is {k1}; it must be 0 or more.")
-        if not 0 <= b <= 1:
-            raise UsageError(f"BM25 b is {b}; it must lie between 0 and 1.")
-        return cls(k1, b, "paper" if scoring == "paper" else "default")
+PAPER_TIE_BREAKER = 0.5  # released program: multi_match, best_fields, tie_breaker 0.5 over title and text
 
 
 class LuceneIndex:
     """An open Lucene index, ours or one that Pyserini or Anserini built. Made by `LuceneIndex.open`.
 
     Order: by score; equal scores by document id, as strings (Anserini's rule). Safe to use from several threads and
-    asyncio tasks; not in a forked child.
+    asyncio tasks; not in a forked child. Queries that wait while others run are searched together, on `threads` threads
+    of Lucene's.
     """
 
-    def __init__(
-        self, path: Path, bm25: Bm25, manifest: Manifest | None, machine: jvm.Jvm, threads: JavaThreads, searcher: Any
-    ) -> None:
+    def __init__(self, path: Path, bm25: Bm25, manifest: Manifest | None, java: JavaThread, threads: int) -> None:
+        """Runs on the Java thread; raises Java's exceptions raw. Everybody else calls `open`."""
+        _check_contents(path, bm25, manifest, java.jvm)
         self.path = path
         self.bm25 = bm25
         self.manifest = manifest
-        self.count = int(searcher.get_total_num_docs())
         self.manifest_hash = manifest.hash if manifest else _hash_of_files(path)
-        self._jvm = machine
+        self._java = java
         self._threads = threads
-        self._searcher = searcher
+        self._waiting: deque[_Waiting] = deque()
         self._closed = False
-        self._bag = machine.autoclass("io.anserini.search.query.BagOfWordsQueryGenerator")()
-        self._array_list = machine.autoclass("java.util.ArrayList")
-        self._best_field = machine.autoclass("org.apache.lucene.search.DisjunctionMaxQuery")
+        autoclass = java.jvm.autoclass
+        self._searcher = autoclass("io.anserini.search.SimpleSearcher")(str(path))
+        self._searcher.set_bm25(bm25.k1, bm25.b)  # also makes the inner searcher, which threads would race for
+        self.count = int(self._searcher.get_total_num_docs())
+        self._array_list = autoclass("java.util.ArrayList")
+        self._best_field = autoclass("io.anserini.search.query.DisjunctionMaxQueryGenerator")(PAPER_TIE_BREAKER)
+        self._fields = autoclass("java.util.HashMap")()
+        for name in PAPER_FIELDS:
+            self._fields.put(name, autoclass("java.lang.Float")(1.0))
 
     @classmethod
     def open(
@@ -81,8 +65,9 @@ class LuceneIndex:
     ) -> Self:
         """Open a folder, or a prebuilt index by its Pyserini name. `k1` and `b` default to those of `scoring`.
 
-        `threads` run searches; `memory` is Java's heap if this starts Java (`jvm.start`). Raises `IndexFault` where the
-        index is absent, half built, corrupt, of a newer Lucene, or holds no text; `JavaError`; `UsageError`.
+        `threads` is how many queries run at once; `memory` is Java's heap if this starts Java (`jvm.start`). Raises
+        `IndexFault` where the index is absent, half built, corrupt, of a newer Lucene, or holds no text; `JavaError`;
+        `UsageError`.
         """
         bm25 = Bm25.of(k1, b, scoring)
         if threads < 1:
@@ -91,40 +76,26 @@ class LuceneIndex:
         manifest = read_manifest(path)
         if manifest is not None and manifest.kind != "lucene":
             raise IndexFault(f"The index {path} is of kind {manifest.kind}, not lucene.", "Open it with `open_index`.")
-        machine = jvm.start(memory)
-        pool = JavaThreads(machine, threads)
+        java = java_thread(memory)
         try:
-            return pool.run(cls._open, path, bm25, manifest, machine, pool)
-        except BaseException as error:
-            pool.close()
-            if isinstance(error, machine.exception):
-                raise explain(error, path, "open") from error
-            raise
-
-    @classmethod
-    def _open(cls, path: Path, bm25: Bm25, manifest: Manifest | None, machine: jvm.Jvm, pool: JavaThreads) -> Self:
-        _check_contents(path, bm25, manifest, machine)
-        searcher = machine.autoclass("io.anserini.search.SimpleSearcher")(str(path))
-        searcher.set_bm25(bm25.k1, bm25.b)  # also makes the inner searcher, which threads would race for
-        return cls(path, bm25, manifest, machine, pool, searcher)
+            return java.run(cls, path, bm25, manifest, java, threads)
+        except java.jvm.exception as error:
+            raise explain(error, path, "open") from error
 
     async def search(self, queries: Sequence[str], k: int) -> list[list[Document]]:
         """Rank at most `k` documents for each query; see `Retriever.search`. Raises `UsageError` for k below 1."""
-        futures = [self._submit(query, k) for query in queries]
+        futures = self._submit(queries, k)
         return list(await asyncio.gather(*(asyncio.wrap_future(future) for future in futures)))
 
     def search_now(self, queries: Sequence[str], k: int) -> list[list[Document]]:
         """As `search`, for code that is not asynchronous."""
-        futures = [self._submit(query, k) for query in queries]
-        return [future.result() for future in futures]
+        return [future.result() for future in self._submit(queries, k)]
 
     def close(self) -> None:
-        """Close the index and end its threads. A second call does nothing."""
-        if self._closed:
-            return
-        self._closed = True
-        self._threads.run(self._searcher.close)
-        self._threads.close()
+        """Close the index once the searches that wait are done. A second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._java.run(self._searcher.close)
 
     def __enter__(self) -> Self:
         return self
@@ -132,28 +103,62 @@ class LuceneIndex:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _submit(self, query: str, k: int) -> Any:
+    def _submit(self, queries: Sequence[str], k: int) -> list[Future[list[Document]]]:
         if k < 1:
             raise UsageError(f"top-k is {k}; it must be 1 or more.")
         if self._closed:
             raise IndexFault(f"The index {self.path} was closed.", "Open it again.")
-        return self._threads.submit(self._search, query, min(k, self.count))
+        # a lone surrogate has no UTF-16 form and becomes "?"; Java would reserve room for k hits
+        waiting = [_Waiting(query.encode("utf-8", "replace").decode(), min(k, self.count)) for query in queries]
+        self._waiting.extend(waiting)
+        self._java.submit(self._search_waiting)
+        return [each.future for each in waiting]
 
-    def _search(self, query: str, k: int) -> list[Document]:
-        text = query.encode("utf-8", "replace").decode()  # a lone surrogate has no UTF-16 form: it becomes "?"
+    def _search_waiting(self) -> None:
+        """Answer everything that waits, one batch for each k. On the Java thread; a later call finds nothing left."""
+        by_k: dict[int, list[_Waiting]] = {}
+        while self._waiting:
+            each = self._waiting.popleft()
+            if each.future.set_running_or_notify_cancel():
+                by_k.setdefault(each.k, []).append(each)
+        for batch in by_k.values():
+            if len(batch) == 1 or not self._answer_together(batch):
+                for each in batch:
+                    self._answer(each)
+
+    def _answer(self, waiting: "_Waiting") -> None:
         try:
-            hits = self._searcher.search(text if self.bm25.scoring == "default" else self._paper_query(text), k)
-            return [self._document(hit, rank) for rank, hit in enumerate(hits, start=1)]
-        except self._jvm.exception as error:
-            raise explain(error, self.path, "search") from error
+            if self.bm25.scoring == "paper":
+                hits = self._searcher.search_fields(self._best_field, waiting.query, self._fields, waiting.k)
+            else:
+                hits = self._searcher.search(waiting.query, waiting.k)
+            waiting.future.set_result(self._documents(hits))
+        except self._java.jvm.exception as error:
+            waiting.future.set_exception(explain(error, self.path, "search"))
+        except BaseException as error:
+            waiting.future.set_exception(error)
 
-    def _paper_query(self, text: str) -> Any:
-        """Elasticsearch's multi_match of type best_fields: score = best field + 0.5 x the other."""
-        analyser = self._searcher.get_analyzer()
-        fields = self._array_list()
-        for field in PAPER_FIELDS:
-            fields.add(self._bag.buildQuery(field, analyser, text))
-        return self._best_field(fields, PAPER_TIE_BREAKER)
+    def _answer_together(self, batch: "list[_Waiting]") -> bool:
+        """False where Lucene gave up: one bad query fails a whole batch, so each is then asked alone."""
+        queries, names = self._array_list(), self._array_list()
+        for number, each in enumerate(batch):
+            queries.add(each.query)
+            names.add(str(number))
+        k, threads = batch[0].k, min(self._threads, len(batch))
+        try:
+            if self.bm25.scoring == "paper":
+                found = self._searcher.batch_search_fields(self._best_field, queries, names, k, threads, self._fields)
+            else:
+                found = self._searcher.batch_search(queries, names, k, threads)
+            results = [self._documents(found.get(str(number))) for number in range(len(batch))]
+        except Exception:
+            return False
+        for each, result in zip(batch, results, strict=True):
+            each.future.set_result(result)
+        return True
+
+    def _documents(self, hits: Any) -> list[Document]:
+        return [self._document(hit, rank) for rank, hit in enumerate(hits or (), start=1)]
 
     def _document(self, hit: Any, rank: int) -> Document:
         raw = hit.lucene_document.get("raw")
@@ -163,7 +168,16 @@ class LuceneIndex:
         return Document(str(hit.docid), title, text, float(hit.score), rank)
 
 
-def _check_contents(path: Path, bm25: Bm25, manifest: Manifest | None, machine: jvm.Jvm) -> None:
+@dataclass(frozen=True)
+class _Waiting:
+    """One query that waits for the Java thread."""
+
+    query: str
+    k: int
+    future: Future[list[Document]] = field(default_factory=Future)
+
+
+def _check_contents(path: Path, bm25: Bm25, manifest: Manifest | None, machine: Jvm) -> None:
     """Raises `IndexFault` where the index has no documents, no text, not all documents, or not the fields asked for."""
     folder = machine.autoclass("java.io.File")(str(path)).toPath()
     reader = machine.autoclass("org.apache.lucene.index.DirectoryReader").open(
@@ -181,7 +195,7 @@ def _check_contents(path: Path, bm25: Bm25, manifest: Manifest | None, machine: 
             raise _no_text(path)
         if bm25.scoring == "paper":
             indexed = manifest.fields if manifest else _indexed_fields(reader, machine)
-            missing = [field for field in PAPER_FIELDS if field not in indexed]
+            missing = [name for name in PAPER_FIELDS if name not in indexed]
             if missing:
                 raise IndexFault(
                     f"The index {path} has no indexed field {' and '.join(missing)}, which `--bm25 paper` needs.",
@@ -191,7 +205,7 @@ def _check_contents(path: Path, bm25: Bm25, manifest: Manifest | None, machine: 
         reader.close()
 
 
-def _indexed_fields(reader: Any, machine: jvm.Jvm) -> set[str]:
+def _indexed_fields(reader: Any, machine: Jvm) -> set[str]:
     names = machine.autoclass("org.apache.lucene.index.FieldInfos").getIndexedFields(reader)
     return {str(name) for name in names.toArray()}
 

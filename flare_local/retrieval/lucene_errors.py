@@ -16,7 +16,8 @@ def explain(error: Exception, path: Path, doing: str) -> FlareError:
     told = f"{name} {message}"
     if "OutOfMemoryError" in told:
         return JavaError(
-            f"Java ran out of memory while trying to {doing} {path}.", "Give it more: FLARE_JAVA_MEMORY=4g, or --memory."
+            f"Java ran out of memory while trying to {doing} {path}.",
+            "Give it more: FLARE_JAVA_MEMORY=4g, or --memory.",
         )
     if "No space left on device" in told:
         return DiskFull(f"The disk of {path} is full.", "Free some space or choose another folder.")

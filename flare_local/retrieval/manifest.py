@@ -59,7 +59,9 @@ def read_manifest(folder: Path) -> Manifest | None:
     if not isinstance(values, dict) or not isinstance(values.get("format"), int):
         raise IndexFault(f"The index {folder} is corrupt: {MANIFEST_FILE} is not a manifest.", _REBUILD)
     if values["format"] > FORMAT:
-        raise IndexFault(f"The index {folder} was built by a newer flare-local.", "Update flare-local, or build it again.")
+        raise IndexFault(
+            f"The index {folder} was built by a newer flare-local.", "Update flare-local, or build it again."
+        )
     if set(values) != names or values["kind"] not in KINDS or not isinstance(values["documents"], int):
         raise IndexFault(f"The index {folder} is corrupt: {MANIFEST_FILE} is incomplete.", _REBUILD)
     return Manifest(**{**values, "fields": tuple(values["fields"])})
