@@ -14,7 +14,7 @@ from flare_local.engine.slots import Run, size, split
 
 
 class Running:
-    """Invariants while admitted: `place` is locked by this call, `ids[:cached]` is the sequence that ends there, and `ids`
+    """Invariants while admitted: this call locks `place`, `ids[:cached]` is the sequence that ends there, and `ids`
     is the prompt and all tokens generated.
     """
 

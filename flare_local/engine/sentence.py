@@ -28,6 +28,8 @@ def final_cut(text: str, until: Until) -> int | None:
 
 def certain_cut(text: str, until: Until) -> int | None:
     """As `final_cut`, but only once no further text can change it; None means: generate on."""
+    if isinstance(until, Sentence) and not _MAY_END.search(text):
+        return None
     end = final_cut(text, until)
     if end is None or isinstance(until, Paragraph) or _COMPLETE_WORD.match(text, end):
         return end
@@ -35,8 +37,6 @@ def certain_cut(text: str, until: Until) -> int | None:
 
 
 def _sentence_end(text: str, until: Sentence) -> int | None:
-    if not _MAY_END.search(text):
-        return None
     spans = _punkt(until.trained).span_tokenize(text)
     return next((end for _, end in spans if end >= until.min_chars), None)
 
