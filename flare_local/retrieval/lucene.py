@@ -33,7 +33,7 @@ class LuceneIndex:
 
     def __init__(self, path: Path, bm25: Bm25, manifest: Manifest | None, java: JavaThread, threads: int) -> None:
         """Runs on the Java thread; raises Java's exceptions raw. Everybody else calls `open`."""
-        _check_contents(path, bm25, manifest, java.jvm)
+        self.fields = _check_contents(path, bm25, manifest, java.jvm)  # indexed ones
         self.path = path
         self.bm25 = bm25
         self.manifest = manifest
@@ -177,12 +177,12 @@ class _Waiting:
     future: Future[list[Document]] = field(default_factory=Future)
 
 
-def _check_contents(path: Path, bm25: Bm25, manifest: Manifest | None, machine: Jvm) -> None:
-    """Raises `IndexFault` where the index has no documents, no text, not all documents, or not the fields asked for."""
-    folder = machine.autoclass("java.io.File")(str(path)).toPath()
-    reader = machine.autoclass("org.apache.lucene.index.DirectoryReader").open(
-        machine.autoclass("org.apache.lucene.store.FSDirectory").open(folder)
+def _check_contents(path: Path, bm25: Bm25, manifest: Manifest | None, machine: Jvm) -> tuple[str, ...]:
+    """The indexed fields. Raises `IndexFault` where the index has no documents, no text, or not what was asked for."""
+    directory = machine.autoclass("org.apache.lucene.store.FSDirectory").open(
+        machine.autoclass("java.io.File")(str(path)).toPath()
     )
+    reader = machine.autoclass("org.apache.lucene.index.DirectoryReader").open(directory)
     try:
         count = int(reader.numDocs())
         if count == 0:
@@ -193,21 +193,22 @@ def _check_contents(path: Path, bm25: Bm25, manifest: Manifest | None, machine: 
             )
         if reader.storedFields().document(0).get("raw") is None:
             raise _no_text(path)
-        if bm25.scoring == "paper":
-            indexed = manifest.fields if manifest else _indexed_fields(reader, machine)
-            missing = [name for name in PAPER_FIELDS if name not in indexed]
-            if missing:
-                raise IndexFault(
-                    f"The index {path} has no indexed field {' and '.join(missing)}, which `--bm25 paper` needs.",
-                    "Build it with `flare-local index build`, or use `--bm25 default`.",
-                )
+        fields = manifest.fields if manifest else _indexed_fields(reader, machine)
     finally:
         reader.close()
+        directory.close()
+    missing = [name for name in PAPER_FIELDS if name not in fields]
+    if bm25.scoring == "paper" and missing:
+        raise IndexFault(
+            f"The index {path} has no indexed field {' and '.join(missing)}, which `--bm25 paper` needs.",
+            "Build it with `flare-local index build`, or use `--bm25 default`.",
+        )
+    return fields
 
 
-def _indexed_fields(reader: Any, machine: Jvm) -> set[str]:
+def _indexed_fields(reader: Any, machine: Jvm) -> tuple[str, ...]:
     names = machine.autoclass("org.apache.lucene.index.FieldInfos").getIndexedFields(reader)
-    return {str(name) for name in names.toArray()}
+    return tuple(sorted(str(name) for name in names.toArray()))
 
 
 def _no_text(path: Path) -> FlareError:
