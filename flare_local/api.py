@@ -10,7 +10,7 @@ with Engine.load("some/model") as engine, LuceneIndex.open("my-index") as index:
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flare_local.policies.answering import Observer
@@ -65,7 +65,9 @@ class Ask:
     ) -> Answer:
         """As a call, for asynchronous programs; cancelling it ends the work."""
         lm = engine.question(question, chat=chat)
-        return await self.method.answer(lm, index, question, exemplars, rules, observe)
+        answer = await self.method.answer(lm, index, question, exemplars, rules, observe)
+        model = {"model": engine.model.name, "fingerprint": engine.model.fingerprint, "chat_template": chat}
+        return replace(answer, config={**model, **answer.config})
 
     async def stream(
         self,

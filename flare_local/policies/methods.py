@@ -1,7 +1,8 @@
 """The methods by name."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 from flare_local.engine.call import LanguageModel
 from flare_local.policies.answering import Observer
@@ -15,7 +16,7 @@ from flare_local.trace.events import Answer
 
 Policy = Callable[
     [LanguageModel, Retriever | None, str, Exemplars, Rules, Observer | None],
-    Awaitable[Answer],
+    Coroutine[Any, Any, Answer],
 ]
 
 

@@ -1,0 +1,150 @@
+"""`flare-local ask`: one question, its answer sentence by sentence."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flare_local.cli.console import err
+from flare_local.cli.opening import Task, open_codec, open_engine, open_retriever, task_of, uses_embedded_index
+from flare_local.cli.options import with_options
+from flare_local.cli.sources import Options
+from flare_local.errors import UsageError
+from flare_local.policies.answering import Observer
+from flare_local.policies.dry_run import SilentModel
+from flare_local.trace.events import Answer, Event, Step
+from flare_local.trace.json import answer_line
+from flare_local.trace.safe_text import safe_text
+from flare_local.trace.terminal import TraceView
+
+if TYPE_CHECKING:
+    from flare_local.retrieval.bm25s import Bm25sIndex
+    from flare_local.retrieval.lucene import LuceneIndex
+
+
+@with_options()
+def ask(
+    question: Annotated[str, typer.Argument(help="The question; - reads it from standard input.", show_default=False)],
+    options: Options,
+) -> None:
+    """Answer a question. The answer goes to stdout sentence by sentence, everything else to stderr."""
+    text = _from_stdin() if question == "-" else question
+    if not text.strip():
+        raise UsageError("The question is empty.", 'Ask something: flare-local ask "Who ...?"')
+    task = task_of(options)
+    _say_what_is_embedded(task, options)
+    if options.output.dry_run:
+        _show_prompt(text, task, options)
+    else:
+        _answer(text, task, options)
+
+
+class Stream:
+    """An observer that prints an answer's text as it grows, without the blanks around it."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._shown = 0  # characters of the stripped text
+
+    def __call__(self, event: Event) -> None:
+        """Prints what a step added; blanks wait until something follows them."""
+        if isinstance(event, Step):
+            self._text += event.sentence.text
+            ready = self._text.strip()
+            print(safe_text(ready[self._shown :]), end="", flush=True)
+            self._shown = len(ready)
+
+    def end(self) -> None:
+        """Ends the line."""
+        print(flush=True)
+
+
+def _answer(question: str, task: Task, options: Options) -> None:
+    from flare_local.api import Ask
+
+    with ExitStack() as opened:
+        index = _index(opened, task, options)
+        engine = opened.enter_context(open_engine(options.model))
+
+        def answer(observe: Observer | None) -> Answer:
+            return Ask(task.method)(
+                engine,
+                index,
+                question,
+                exemplars=task.exemplars,
+                rules=task.rules,
+                chat=options.model.chat_template,
+                observe=observe,
+            )
+
+        if options.output.json:
+            print(answer_line(_with_options(answer(None), options, index), full=options.output.trace))
+        elif options.output.trace:
+            _trace(question, task, answer)
+        else:
+            _stream(answer)
+
+
+def _index(opened: ExitStack, task: Task, options: Options) -> "LuceneIndex | Bm25sIndex | None":
+    if not task.method.retrieves:
+        return None
+    index = open_retriever(options.retrieval)
+    opened.callback(index.close)
+    return index
+
+
+def _stream(answer: Callable[[Observer], Answer]) -> None:
+    stream = Stream()
+    try:
+        answer(stream)
+    finally:
+        stream.end()
+
+
+def _trace(question: str, task: Task, answer: Callable[[Observer], Answer]) -> None:
+    view = TraceView(err(), task.rules)
+    view.begin(question)
+    done = answer(view)
+    err().print()
+    print(safe_text(done.text), flush=True)
+    view.finish(done)
+
+
+def _with_options(answer: Answer, options: Options, index: "LuceneIndex | Bm25sIndex | None") -> Answer:
+    """Adds what was asked of model and index; the rules that were followed are there already."""
+    asked = {**asdict(options.model), **asdict(options.retrieval)}
+    found = {} if index is None else {"index": str(index.path), "index_hash": index.manifest_hash}
+    return replace(answer, config={**asked, **found, **answer.config})
+
+
+def _show_prompt(question: str, task: Task, options: Options) -> None:
+    """The policy itself runs, with a model that says nothing: what it sends first is the prompt."""
+    codec = open_codec(options.model)
+    frame = codec.chat_frame() if options.model.chat_template else None
+    model = SilentModel(codec, codec.bos, ()) if frame is None else SilentModel(codec, frame.head, frame.tail)
+    with ExitStack() as opened:
+        index = _index(opened, task, options)
+        answer = asyncio.run(task.method.answer(model, index, question, task.exemplars, task.rules, None))
+    first = answer.writings[0]
+    print(safe_text(codec.decode(first.prompt)), flush=True)
+    print(f"{len(first.prompt)} tokens; up to {first.max_new_tokens} new ones are asked for at first.", file=sys.stderr)
+
+
+def _say_what_is_embedded(task: Task, options: Options) -> None:
+    embedded = ["model SmolLM2-135M-Instruct"] if options.model.model is None else []
+    if uses_embedded_index(options):
+        embedded.append("index of an invented town with its exemplars" if task.method.retrieves else "exemplars")
+    if embedded:
+        print(f"Using the embedded {' and the embedded '.join(embedded)} (--model, --index).", file=sys.stderr)
+
+
+def _from_stdin() -> str:
+    data = sys.stdin.buffer.read()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"The question on standard input is not UTF-8 (byte {error.start}).", "Send UTF-8.") from None

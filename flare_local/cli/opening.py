@@ -1,0 +1,129 @@
+"""From resolved options to what answers a question: rules, exemplars, engine and index."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flare_local.cli.sources import Options
+from flare_local.config import MethodOptions, ModelOptions, RetrievalOptions
+from flare_local.policies.methods import METHODS, Method
+from flare_local.policies.rules import SCHEDULES, FirstSentence, Rules
+from flare_local.tasks.exemplars import NONE, Exemplars, read_exemplars
+
+if TYPE_CHECKING:
+    from flare_local.engine.engine import Engine
+    from flare_local.engine.text import TextCodec
+    from flare_local.retrieval.bm25s import Bm25sIndex
+    from flare_local.retrieval.lucene import LuceneIndex
+
+
+@dataclass(frozen=True)
+class Task:
+    """How questions are put and answered."""
+
+    method: Method
+    rules: Rules
+    exemplars: Exemplars
+
+
+def task_of(options: Options) -> Task:
+    """Method, rules and exemplars; those of the demo where its index is used and nothing else was asked for.
+
+    Raises `UsageError` for rules that make no sense together, or a wrong exemplar file.
+    """
+    chosen = options.method
+    method = METHODS[chosen.method]
+    if uses_embedded_index(options):
+        chosen = _with_demo_settings(options)
+    exemplars = read_exemplars(Path(chosen.exemplars)) if chosen.exemplars is not None else NONE
+    if chosen.instruction:
+        exemplars = replace(exemplars, instruction=chosen.instruction)
+    return Task(method, rules_of(chosen, options.retrieval), exemplars)
+
+
+def rules_of(method: MethodOptions, retrieval: RetrievalOptions) -> Rules:
+    """The rules that options spell out."""
+    end = method.end_pattern
+    return Rules(
+        schedule=SCHEDULES[method.schedule],
+        theta=method.theta,
+        beta=method.beta,
+        top_k=method.top_k,
+        look_ahead=method.look_ahead,
+        unit=method.until,
+        first_sentence=FirstSentence(method.first_sentence),
+        initial_retrieval=method.initial_retrieval,
+        query_tokens=retrieval.query_tokens,
+        titles=method.titles,
+        max_new_tokens=method.max_new_tokens,
+        max_sentences=method.max_sentences,
+        end_after=None if end is None else end.pattern,
+        sampling=method.sampling,
+    )
+
+
+def uses_embedded_index(options: Options) -> bool:
+    """Whether the demo's index and settings stand in: no index is named, and not just a model of the user's asked."""
+    return options.retrieval.index is None and (METHODS[options.method.method].retrieves or options.model.model is None)
+
+
+def open_engine(options: ModelOptions) -> "Engine":
+    """Loads the model, the embedded one where none is named, and makes its pool."""
+    from flare_local.engine.engine import Engine
+
+    return Engine.load(
+        model_name(options),
+        dtype=options.dtype,
+        device=options.device,
+        device_map=options.device_map,
+        revision=options.revision,
+        trust_remote_code=options.trust_remote_code,
+        allow_pickle=options.allow_pickle,
+        kv_memory=options.kv_memory,
+        reuse=options.reuse,
+    )
+
+
+def open_codec(options: ModelOptions) -> "TextCodec":
+    """Loads the model's tokenizer alone."""
+    from flare_local.engine.model import load_codec
+
+    return load_codec(
+        model_name(options),
+        revision=options.revision,
+        trust_remote_code=options.trust_remote_code,
+        allow_pickle=options.allow_pickle,
+    )
+
+
+def open_retriever(options: RetrievalOptions) -> "LuceneIndex | Bm25sIndex":
+    """Opens the index, the embedded one where none is named."""
+    from flare_local.retrieval.open import open_index
+
+    return open_index(index_name(options), k1=options.k1, b=options.b, scoring=options.bm25)
+
+
+def model_name(options: ModelOptions) -> str:
+    """The model's name or the path of the embedded one."""
+    if options.model is not None:
+        return options.model
+    from flare_local.embedded import embedded_model
+
+    return str(embedded_model())
+
+
+def index_name(options: RetrievalOptions) -> str:
+    """The index's name or the path of the embedded one."""
+    if options.index is not None:
+        return options.index
+    from flare_local.embedded import embedded_index
+
+    return str(embedded_index())
+
+
+def _with_demo_settings(options: Options) -> MethodOptions:
+    """The demo's exemplars, titles, top-k and end, where the user left them alone."""
+    from flare_local.embedded import EMBEDDED, embedded_exemplars
+
+    demo = {**EMBEDDED, "exemplars": str(embedded_exemplars())}
+    return replace(options.method, **{k: v for k, v in demo.items() if options.sources[k] == "default"})
