@@ -145,7 +145,7 @@ def _cache_folder() -> Iterator[Finding]:
 def _cached() -> Iterator[Finding]:
     from huggingface_hub.constants import HF_HUB_CACHE
 
-    from flare_local.retrieval.locate import pyserini_cache
+    from flare_local.retrieval.prebuilt import pyserini_cache
 
     hub = machine.entries(Path(HF_HUB_CACHE), "models--*")
     names = [name.removeprefix("models--").replace("--", "/") for name in hub]

