@@ -26,6 +26,7 @@ DTYPES = {
     "float16": torch.float16,
     "float64": torch.float64,
 }
+DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")  # those that Accelerate makes itself
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
@@ -66,6 +67,9 @@ def load_model(
     """
     place = torch_device(device)
     _check_dtype(dtype, place)
+    where: dict[str, Any] = {"device_map": {"": place} if device_map is None else read_device_map(device_map)}
+    if offload_folder is not None:
+        where["offload_folder"] = offload_folder
     source = find_source(name, revision=revision, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
     config = _config(source, trust_remote_code)
     refuse_config(config, name)
@@ -76,9 +80,6 @@ def load_model(
     length = context_length(config, context, int(codec.tokenizer.model_max_length))
     if sizes is not None and device_map is None:
         check_weights_fit(name, sizes * kind.itemsize, free_bytes(place))
-    where = {"device_map": device_map if device_map is not None else {"": place}}
-    if offload_folder is not None:
-        where["offload_folder"] = offload_folder
     module = _module(source, config, kind, trust_remote_code, where)
     refuse_class(type(module), name, config.model_type)
     if kind is torch.float64:
@@ -120,6 +121,24 @@ def torch_device(device: str) -> torch.device:
     if kind == "mps" and not torch.backends.mps.is_available():
         raise UsageError("--device mps is not there: it needs a Mac with Apple silicon.", "Use --device cpu.")
     return torch.device(device)
+
+
+def read_device_map(device_map: str | Mapping[str, str | int]) -> Any:
+    """A device map as Accelerate takes it: one of its own, a mapping from module to device, or a JSON file of one."""
+    if not isinstance(device_map, str):
+        return dict(device_map)
+    if device_map in DEVICE_MAPS:
+        return device_map
+    try:
+        read = json.loads(Path(device_map).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"--device-map {device_map!r} is neither known nor a readable JSON file.",
+            f'Choose {", ".join(DEVICE_MAPS)}, or a file such as {{"model.layers.0": "cpu", "lm_head": "disk"}}.',
+        ) from error
+    if not isinstance(read, dict):
+        raise UsageError(f"--device-map {device_map} holds no object.", 'Write {"module name": "device", ...}.')
+    return read
 
 
 def _check_dtype(dtype: str, device: torch.device) -> None:

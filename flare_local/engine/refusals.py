@@ -29,8 +29,10 @@ def refuse_config(config: Any, name: str) -> None:
     kind = config.model_type
     if getattr(config, "is_encoder_decoder", False):
         _refuse(name, kind, "it is an encoder-decoder; FLARE's prompts need a decoder-only model")
-    custom = getattr(config, "auto_map", None) or {}
-    if type(config) not in AutoModelForCausalLM._model_mapping and "AutoModelForCausalLM" not in custom:
+    known = AutoModelForCausalLM._model_mapping
+    if type(config) in known:
+        refuse_class(known[type(config)], name, kind)
+    elif "AutoModelForCausalLM" not in (getattr(config, "auto_map", None) or {}):
         _refuse(name, kind, "Transformers has no causal language model for it")
     text = config.get_text_config()
     if getattr(text, "is_causal", True) is False or getattr(text, "use_bidirectional_attention", None):
