@@ -5,10 +5,13 @@ import takes 7 to 12 s and 600 MB. Invariants: the JVM is started once; after th
 forked child never does, as it would hang for ever and ignore SIGTERM.
 """
 
+import locale
 import os
 import re
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,21 +91,35 @@ def _start(memory: str) -> Jvm:
         "-Dslf4j.internal.verbosity=WARN",
         "--enable-native-access=ALL-UNNAMED",
     )
-    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "JVM_PATH")}
-    os.environ.update(JAVA_HOME=str(java.path), JVM_PATH=str(java.libjvm))  # pyjnius reads these, our choice must win
+    with _surroundings(java):
+        try:
+            import jnius
+        except Exception as error:
+            raise JavaError(f"Java {java.version} in {java.path} did not start: {_first_line(error)}.") from error
+    _quieten(jnius.autoclass)
+    jnius.autoclass("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(MAX_CLAUSES)
+    return Jvm(java, memory, os.getpid(), jnius.autoclass, jnius.JavaException)
+
+
+@contextmanager
+def _surroundings(java: JavaHome) -> Iterator[None]:
+    """What the start reads of the process, and changes: pyjnius takes Java from the environment, where our choice must
+    win; Java takes its encoding of file names from the locale, and sets the locale of the whole process."""
+    wanted = {"JAVA_HOME": str(java.path), "JVM_PATH": str(java.libjvm)}
+    if sys.platform == "linux" and locale.nl_langinfo(locale.CODESET) != "UTF-8":
+        wanted["LC_ALL"] = "C.UTF-8"
+    before = {name: os.environ.get(name) for name in wanted}
+    category = locale.setlocale(locale.LC_ALL)
+    os.environ.update(wanted)
     try:
-        import jnius
-    except Exception as error:
-        raise JavaError(f"Java {java.version} in {java.path} did not start: {_first_line(error)}.") from error
+        yield
     finally:
+        locale.setlocale(locale.LC_ALL, category)
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-    _quieten(jnius.autoclass)
-    jnius.autoclass("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(MAX_CLAUSES)
-    return Jvm(java, memory, os.getpid(), jnius.autoclass, jnius.JavaException)
 
 
 _loggers: list[Any] = []  # java.util.logging holds loggers weakly: without a reference the level is forgotten
