@@ -1,4 +1,4 @@
-"""The command line. `main` is the console script; nothing here imports a model, a JVM or numpy."""
+"""The command line: `main` is the console script, `run` one command line in this process; nothing here imports a model, a JVM or numpy."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Does it work here? A tiny model through the engine and a tiny corpus through an index, in seconds, nothing kept."""
+"""Does it work here: a tiny model through the engine, a tiny corpus through an index, in seconds, nothing kept."""
 
 import asyncio
 import json
