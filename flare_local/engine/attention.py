@@ -4,6 +4,9 @@ Each part of a plan gives a partial result and its log-sum-exp; partial results 
 pool are never repeated for grouped-query heads: the group is folded into the rows.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +14,6 @@ import torch
 
 from flare_local.engine.plan import Part, Plan
 from flare_local.engine.pool import KVPool, LayerShape
-from flare_local.errors import ModelRefused
 
 NAME = "flare_local"  # the name under which Transformers finds it
 
@@ -27,6 +29,20 @@ class Context:
     seen: dict[int, LayerShape]  # filled by the probe forward, by layer
 
 
+# NOTE: not a keyword argument of the forward: some layers (StableLM, Nemotron) do not pass theirs on to attention.
+_current: ContextVar[Context] = ContextVar("flare_local_attention")
+
+
+@contextmanager
+def serving(context: Context) -> Iterator[None]:
+    """Within this block `attend` works for `context`."""
+    token = _current.set(context)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
 def attend(
     module: torch.nn.Module,
     query: torch.Tensor,
@@ -37,17 +53,12 @@ def attend(
     sliding_window: int | None = None,
     softcap: float | None = None,
     s_aux: torch.Tensor | None = None,
-    flare: Context | None = None,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
     """The attention interface of Transformers: query `[1, heads, T, dim]`, key and value `[1, kv_heads, T, dim]`,
-    result `[1, T, heads, value_dim]`. `s_aux` are attention sinks, one logit a head.
+    result `[1, T, heads, value_dim]`. `s_aux` are attention sinks, one logit a head. Works only inside `serving`.
     """
-    if flare is None:
-        raise ModelRefused(
-            f"{type(module).__name__} does not pass keyword arguments on to its attention function.",
-            "This architecture cannot run on this engine.",
-        )
+    flare = _current.get()
     layer = int(module.layer_idx)  # type: ignore[arg-type]
     scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
     query, key, value = query[0], key[0], value[0]

@@ -52,13 +52,12 @@ class PackedForward:
             reads += [len(tokens) + offset for offset in stretch.read]
             positions += range(stretch.position, stretch.position + len(stretch.tokens))
             tokens += stretch.tokens
-        with torch.inference_mode():
+        with torch.inference_mode(), attention.serving(context):
             output = self._module(
                 input_ids=torch.tensor([tokens], device=self._device),
                 position_ids=torch.tensor([positions], device=self._device),
                 use_cache=False,
                 logits_to_keep=torch.tensor(reads, dtype=torch.long, device=self._device),
-                flare=context,
             )
         logits: torch.Tensor = output.logits[0]
         return logits

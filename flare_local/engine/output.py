@@ -1,6 +1,8 @@
 """What a call has generated so far, when it is done, and what of it is kept."""
 
-from flare_local.engine.call import Call, Generation, StopReason, Tokens
+from collections.abc import Sequence
+
+from flare_local.engine.call import Call, Generation, Sentence, StopReason, Tokens
 from flare_local.engine.counters import Counters
 from flare_local.engine.sentence import certain_cut, final_cut
 from flare_local.engine.text import TextCodec
@@ -34,6 +36,11 @@ class Output:
         """How many tokens may still be generated."""
         return 0 if self.done else self._limit - len(self.tokens)
 
+    @property
+    def _may_cut(self) -> bool:
+        # Source: released program, which leaves a text of one token as it is.
+        return len(self.tokens) > 1 or not isinstance(self.call.until, Sentence)
+
     def push(self, token: int, probability: float) -> None:
         """Adds the next token. Not to be called when done."""
         assert not self.done
@@ -46,7 +53,9 @@ class Output:
         found = [at for at in map(text.find, self.call.stop) if at >= 0]
         if found:
             self._stop_at, self._ended = min(found), StopReason.STOP
-        elif len(self.tokens) > 1 and certain_cut(text, self.call.until) is not None:
+        elif (
+            self._may_cut and certain_cut(text, self.call.until) is not None and not ends_in_stop(text, self.call.stop)
+        ):
             self._ended = StopReason.BOUNDARY
         elif len(self.tokens) == self._limit:
             self._ended = self._full
@@ -60,7 +69,7 @@ class Output:
         if reason is StopReason.STOP:
             text = text[: self._stop_at]
             kept = kept_tokens(starts, self._stop_at)
-        cut = final_cut(text, self.call.until) if len(self.tokens) > 1 else None
+        cut = final_cut(text, self.call.until) if self._may_cut else None
         if cut is not None:
             kept, reason = kept_tokens(starts, cut), StopReason.BOUNDARY
             text = self._codec.decode(tuple(self.tokens[:kept]))
@@ -73,6 +82,11 @@ class Output:
             eos_probability=self.eos_probability if reason is StopReason.EOS else None,
             counters=counters,
         )
+
+
+def ends_in_stop(text: str, stops: Sequence[str]) -> bool:
+    """Whether `text` may end in the first part of a stop string: the next token may take back what looks certain."""
+    return any(text.endswith(stop[:length]) for stop in stops for length in range(1, len(stop)))
 
 
 def kept_tokens(starts: list[int], cut: int) -> int:

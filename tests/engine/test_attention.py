@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flare_local.engine.attention import Context, attend
+from flare_local.engine.attention import Context, attend, serving
 from flare_local.engine.plan import Plan, Stretch
 from flare_local.engine.pool import KVPool, LayerShape
 from flare_local.engine.slots import Run, joined
@@ -95,17 +95,17 @@ def test_packed_sequences_attend_as_each_would_alone(
     key = torch.randn(1, kv_heads, rows, key_dim, generator=generator, dtype=dtype)
     value = torch.randn(1, kv_heads, rows, value_dim, generator=generator, dtype=dtype)
     sinks = torch.randn(heads, generator=generator, dtype=dtype) if with_sinks else None
-    out, _ = attend(
-        SimpleNamespace(layer_idx=0),  # type: ignore[arg-type]
-        query,
-        key,
-        value,
-        None,
-        sliding_window=window,
-        softcap=softcap,
-        s_aux=sinks,
-        flare=Context(pool, {CPU: Plan(stretches, CPU)}, {}),
-    )
+    with serving(Context(pool, {CPU: Plan(stretches, CPU)}, {})):
+        out, _ = attend(
+            SimpleNamespace(layer_idx=0),  # type: ignore[arg-type]
+            query,
+            key,
+            value,
+            None,
+            sliding_window=window,
+            softcap=softcap,
+            s_aux=sinks,
+        )
     row = 0
     for stretch in stretches:
         end = row + len(stretch.tokens)
