@@ -1,6 +1,7 @@
 """Writes an index of kind bm25s: the documents, and bm25s's own files in the folder `bm25s`."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,8 @@ class Bm25sWriter:
 
     def abort(self) -> None:
         """Close the file."""
-        self._file.close()
+        with suppress(OSError):  # what is still buffered does not fit a full disk
+            self._file.close()
 
 
 def index_words(documents: Iterable[list[str]], k1: float, b: float) -> Any:

@@ -3,6 +3,7 @@
 import shutil
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from importlib.metadata import version
@@ -94,7 +95,8 @@ def build_index(
         manifest.write(folder.path)
         folder.publish()
     except BaseException as error:
-        skipped.close()
+        with suppress(OSError):
+            skipped.close()
         if writer is not None:
             writer.abort()
         folder.discard()

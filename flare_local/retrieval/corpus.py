@@ -49,22 +49,25 @@ class Corpus:
         """Raises `CorpusError` at a broken entry, unless `on_bad` takes it; always where a file cannot be read."""
         ids: set[int] = set()  # hashes: ids of 21 million passages would need twice the memory
         for file in self.files:
-            try:
-                for entry in self._entries(file):
-                    if isinstance(entry, Passage):
-                        identity = _hash64(entry.id)
-                        if identity not in ids:
-                            ids.add(identity)
-                            yield entry
-                            continue
-                        entry = BadEntry(file, entry.line, f"the id {entry.id!r} was there before")
-                    if self._on_bad is None:
-                        raise CorpusError(f"{entry}.", "Mend it, or leave such entries out with --skip-bad.")
-                    self._on_bad(str(entry))
-            except OSError as error:
-                raise _unreadable(file, error) from error
+            for entry in self._entries(file):
+                if isinstance(entry, Passage):
+                    identity = _hash64(entry.id)
+                    if identity not in ids:
+                        ids.add(identity)
+                        yield entry
+                        continue
+                    entry = BadEntry(file, entry.line, f"the id {entry.id!r} was there before")
+                if self._on_bad is None:
+                    raise CorpusError(f"{entry}.", "Mend it, or leave such entries out with --skip-bad.")
+                self._on_bad(str(entry))
 
     def _entries(self, file: Path) -> Iterator[corpus_formats.Entry]:
+        try:
+            yield from self._read(file)
+        except OSError as error:
+            raise _unreadable(file, error) from error
+
+    def _read(self, file: Path) -> Iterator[corpus_formats.Entry]:
         if self.format == "text":
             root = self.path if self.path.is_dir() else self.path.parent
             return corpus_formats.text_entries(self._source, file, root, self._words)

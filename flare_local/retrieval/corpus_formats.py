@@ -46,7 +46,8 @@ def dpr_entries(source: Source, file: Path) -> Iterator[Entry]:
         if len(row) == len(DPR_COLUMNS):
             yield _checked(file, lines.taken[0], *(row[column] for column in where))
         elif row:
-            yield BadEntry(file, lines.taken[0], f"{len(row)} columns instead of {len(DPR_COLUMNS)}")
+            until = f", up to line {lines.taken[-1]} (a quote that is not closed?)" if len(lines.taken) > 1 else ""
+            yield BadEntry(file, lines.taken[0], f"{len(row)} columns instead of {len(DPR_COLUMNS)}{until}")
 
 
 def text_entries(source: Source, file: Path, root: Path, words: int) -> Iterator[Entry]:

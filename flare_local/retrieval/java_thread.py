@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
-from flare_local.retrieval.jvm import Jvm
+from flare_local.retrieval import jvm
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,8 +22,8 @@ _Job = tuple[Future[Any], Callable[[], Any]]
 class JavaThread:
     """A daemon thread that runs what is submitted, in order. Safe to use from any thread, not in a forked child."""
 
-    def __init__(self, jvm: Jvm) -> None:
-        self.jvm = jvm
+    def __init__(self, machine: jvm.Jvm) -> None:
+        self.jvm = machine
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         threading.Thread(target=_work, args=(self._jobs,), name="flare-java", daemon=True).start()
 
@@ -46,13 +46,9 @@ _lock = threading.Lock()
 def java_thread(memory: str | None = None) -> JavaThread:
     """The thread, made (and Java started) when first asked for. `memory` and errors: see `jvm.start`."""
     global _thread
-    if _thread is None:
-        from flare_local.retrieval import jvm
-
-        machine = jvm.start(memory)
-        with _lock:
-            _thread = _thread or JavaThread(machine)
-    _thread.jvm.check_process()
+    machine = jvm.start(memory)
+    with _lock:
+        _thread = _thread or JavaThread(machine)
     return _thread
 
 

@@ -53,6 +53,8 @@ def start(memory: str | None = None) -> Jvm:
     whole process. Raises `JavaError`, or `UsageError` for a `memory` that cannot be.
     """
     global _running
+    if memory is not None:
+        check_memory(memory)
     if _running is not None:
         _running.check_process()
         return _running
