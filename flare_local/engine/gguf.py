@@ -22,6 +22,11 @@ def is_gguf(path: Path) -> bool:
         raise ModelError(f"{path} cannot be read: {error.strerror}.") from error
 
 
+def conversion_target(path: Path) -> Path:
+    """Where `converted_folder` puts its result, whether it is there yet or not."""
+    return cache_folder() / "gguf" / content_hash(path)
+
+
 def converted_folder(path: Path) -> Path:
     """The folder of safetensors (bfloat16) made from the GGUF file, keyed by the sha256 of its content.
 
@@ -29,7 +34,7 @@ def converted_folder(path: Path) -> Path:
     for models up to 1.5B. Written beside and renamed, so that an interrupted one leaves nothing that looks complete.
     Raises `ModelError`, `DiskFull`.
     """
-    target = cache_folder() / "gguf" / content_hash(path)
+    target = conversion_target(path)
     if target.is_dir():
         return target
     try:
