@@ -64,7 +64,7 @@ def imported_rooms(path: Path) -> set[str]:
             first, _, rest = name.partition(".")
             if first == "flare_kernels":
                 rooms.add(first)
-            elif first == "flare_local" and rest != "__version__":
+            elif first == "flare_local" and rest not in ("", "__version__"):  # the version may be asked for anywhere
                 second = rest.split(".")[0]
                 rooms.add(second if second in MAY_IMPORT else "")
     return rooms

@@ -1,4 +1,7 @@
-"""The command line: `main` is the console script, `run` one command line in this process; nothing here imports a model, a JVM or numpy."""
+"""The command line. Starting it imports no model library, no JVM and no numpy.
+
+`main` is the console script, `run` one command line inside a process.
+"""
 
 import sys
 from collections.abc import Sequence

@@ -59,8 +59,9 @@ class Stream:
             self._shown = len(ready)
 
     def end(self) -> None:
-        """Ends the line."""
-        print(flush=True)
+        """Ends the line, if one was begun."""
+        if self._shown:
+            print(flush=True)
 
 
 def _answer(question: str, task: Task, options: Options) -> None:
@@ -145,6 +146,6 @@ def _say_what_is_embedded(task: Task, options: Options) -> None:
 def _from_stdin() -> str:
     data = sys.stdin.buffer.read()
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8").strip()
     except UnicodeDecodeError as error:
         raise UsageError(f"The question on standard input is not UTF-8 (byte {error.start}).", "Send UTF-8.") from None
