@@ -71,8 +71,11 @@ class Engine:
         revision: str | None = None,
         trust_remote_code: bool = False,
         allow_pickle: bool = False,
+        offload_folder: str | None = None,
+        context: int | None = None,
         kv_memory: str | None = None,
         reuse: bool = True,
+        max_forward_tokens: int = MAX_FORWARD_TOKENS,
     ) -> "Engine":
         """Loads a hub name, a folder with safetensors, or a GGUF file, checks that the engine runs it exactly, and
         makes the pool. Raises `ModelError` or `ModelRefused` with the reason.
@@ -88,9 +91,11 @@ class Engine:
             revision=revision,
             trust_remote_code=trust_remote_code,
             allow_pickle=allow_pickle,
+            offload_folder=offload_folder,
+            context=context,
         )
         check_model(model)
-        return cls(model, kv_memory=kv_memory, reuse=reuse)
+        return cls(model, kv_memory=kv_memory, reuse=reuse, max_forward_tokens=max_forward_tokens)
 
     def question(self, question_id: str, chat: bool = False) -> "Question":
         """The model as the policy of one question sees it. The id keys the random numbers of sampling.
