@@ -79,8 +79,11 @@ def open_engine(options: ModelOptions) -> "Engine":
         revision=options.revision,
         trust_remote_code=options.trust_remote_code,
         allow_pickle=options.allow_pickle,
+        offload_folder=options.offload_folder,
+        context=options.context,
         kv_memory=options.kv_memory,
         reuse=options.reuse,
+        max_forward_tokens=options.max_forward_tokens,
     )
 
 

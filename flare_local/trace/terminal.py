@@ -91,7 +91,7 @@ def marked(draft: Writing, rules: Rules) -> Text:
     text = Text()
     generation = draft.generation
     for piece, probability in zip(generation.pieces, generation.probabilities, strict=True):
-        word = safe_line(piece if text else piece.lstrip())
+        word = safe_line(piece if text else piece.lstrip(" "))
         if masked(probability, rules):
             text.append(word, MASKED).append(f"[{_short(probability)}]", MASKED)
         elif improbable(probability, rules):

@@ -1,0 +1,167 @@
+"""`flare-local ask`, with a tiny model and a real index."""
+
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.shell import Said, Shell, is_one_clear_line, process
+
+QUESTION = "Who was Anna Borg?"
+
+
+@pytest.fixture
+def ask(shell: Shell, model: Path, index: Path) -> Any:
+    """`ask` with the tiny model and index, and short answers."""
+
+    def run(*words: str | Path, question: str = QUESTION) -> Said:
+        return shell("ask", question, "--model", model, "--index", index, "--max-new-tokens", "40", *words)
+
+    return run
+
+
+def stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_the_answer_goes_to_stdout_and_nothing_else_does(ask: Any) -> None:
+    said = ask()
+    answer = json.loads(ask("--json").out)["answer"]
+    assert said.code == 0
+    assert said.out == answer + "\n"
+    assert said.err == ""
+
+
+def test_json_is_one_line_with_config_and_versions(ask: Any, model: Path, index: Path) -> None:
+    said = ask("--json", "--theta", "0.6", "--schedule", "released", "--no-reuse")
+    assert said.out.count("\n") == 1
+    value = json.loads(said.out)
+    config = value["config"]
+    assert (value["method"], value["schedule"]) == ("flare_direct", "released")
+    assert (config["theta"], config["reuse"]) == (0.6, False)
+    assert (config["model"], config["index"]) == (str(model), str(index))
+    assert len(config["fingerprint"]) == 32
+    assert config["index_hash"]
+    assert "calls" not in value
+
+
+def test_json_with_trace_has_every_call(ask: Any) -> None:
+    value = json.loads(ask("--json", "--trace").out)
+    steps = value["steps"]
+    assert len(value["calls"]) == sum(1 if step["accepted"] else 2 for step in steps)
+    assert len(value["calls"][0]["prompt"]) == steps[0]["prompt_tokens"]["draft"]
+
+
+def test_trace_shows_the_steps_on_stderr_and_the_answer_on_stdout(ask: Any) -> None:
+    said = ask("--trace", "--theta", "1")
+    answer = json.loads(ask("--json", "--theta", "1").out)["answer"]
+    assert said.out.strip() == answer.strip()
+    for word in ("question   " + QUESTION, "step 1", "draft  ", "query  ", "sentence  ", "ended  ", "model calls"):
+        assert word in said.err
+    assert "\x1b" not in said.out + said.err
+
+
+def test_dry_run_prints_the_prompt_that_would_be_sent(ask: Any) -> None:
+    said = ask("--dry-run", "--top-k", "1", "--instruction", "Be brief.")
+    assert said.code == 0
+    assert said.out.startswith("Be brief.\n\nSearch results:\n[1] ")
+    assert said.out.endswith(f"Question: {QUESTION}\nAnswer:\n")
+    sent = json.loads(ask("--json", "--trace", "--top-k", "1", "--instruction", "Be brief.").out)["calls"][0]["prompt"]
+    assert said.err.startswith(f"{len(sent)} tokens;")
+
+
+def test_no_retrieval_needs_no_index(shell: Shell, model: Path) -> None:
+    said = shell("ask", QUESTION, "--model", model, "--method", "no_retrieval", "--max-new-tokens", "8", "--json")
+    assert said.code == 0
+    assert said.err == ""
+    assert json.loads(said.out)["search"] is None
+
+
+def test_single_time_searches_once(ask: Any) -> None:
+    value = json.loads(ask("--method", "single_time", "--json").out)
+    assert value["search"]["queries"] == [QUESTION]
+    assert all(step["queries"] == [] for step in value["steps"])
+
+
+def test_a_question_comes_from_standard_input(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin(monkeypatch, f"{QUESTION}\n".encode())
+    assert json.loads(ask("--json", question="-").out)["question"] == QUESTION
+
+
+def test_exemplars_stand_in_the_prompt(ask: Any, tmp_path: Path) -> None:
+    file = tmp_path / "exemplars.jsonl"
+    file.write_text('{"question": "Where?", "answer": "Here.", "documents": [{"title": "T", "text": "Map."}]}\n')
+    said = ask("--dry-run", "--exemplars", file, "--titles")
+    assert said.out.startswith("Search results:\n[1] T: Map.\nQuestion: Where?\nAnswer: Here.\n\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "value"),
+    [
+        (["--max-sentences", "1"], "stop_reason", ("max_sentences", "eos", "stop")),
+        (["--end-after", "."], "stop_reason", ("end_after", "eos", "stop")),
+        (["--max-new-tokens", "3"], "stop_reason", ("length", "eos", "stop")),
+        (["--first-sentence", "accept", "--theta", "1"], "schedule", ("paper",)),
+        (["--no-initial-retrieval"], "search", (None,)),
+        (["--unit", "paragraph"], "method", ("flare_direct",)),
+        (["--unit", "tokens:5", "--look-ahead", "8"], "method", ("flare_direct",)),
+        (["--temperature", "0.8", "--top-p", "0.9", "--seed", "7"], "method", ("flare_direct",)),
+        (["--bm25", "paper", "--query-tokens", "4"], "method", ("flare_direct",)),
+        (["--splitter", "trained"], "method", ("flare_direct",)),
+    ],
+)
+def test_options_reach_the_method(ask: Any, words: list[str], key: str, value: tuple[object, ...]) -> None:
+    said = ask("--json", *words)
+    assert said.code == 0, said.err
+    assert json.loads(said.out)[key] in value
+
+
+def test_the_same_seed_gives_the_same_answer_and_another_another(ask: Any) -> None:
+    warm = ["--json", "--temperature", "1.5"]
+    first, again, other = (json.loads(ask(*warm, "--seed", seed).out)["answer"] for seed in ("1", "1", "2"))
+    assert first == again != other
+
+
+@pytest.mark.parametrize("question", ["", "  \n"])
+def test_an_empty_question_is_refused(ask: Any, question: str) -> None:
+    assert is_one_clear_line(ask(question=question), code=2)
+
+
+def test_a_question_on_standard_input_that_is_not_utf8_is_refused(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin(monkeypatch, b"caf\xe9?")
+    assert is_one_clear_line(ask(question="-"), code=2)
+
+
+def test_a_unit_longer_than_the_look_ahead_is_refused(ask: Any) -> None:
+    assert is_one_clear_line(ask("--unit", "tokens:20", "--look-ahead", "10"), code=2)
+
+
+def test_no_chat_template_is_one_line(ask: Any) -> None:
+    assert is_one_clear_line(ask("--chat-template"), code=1)
+
+
+def test_a_chat_template_stands_around_the_prompt(ask: Any, model: Path, tmp_path: Path) -> None:
+    chat = tmp_path / "chat"
+    shutil.copytree(model, chat)
+    (chat / "chat_template.jinja").write_text("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<me>")
+    said = ask("--model", chat, "--chat-template", "--dry-run", "--no-initial-retrieval")
+    assert said.out == f"<user>Question: {QUESTION}\nAnswer:<me>\n"
+    assert ask("--model", chat, "--chat-template").code == 0
+
+
+def test_what_was_written_before_an_error_is_a_line_of_its_own(ask: Any) -> None:
+    said = ask("--context", "60", "--no-initial-retrieval", "--max-new-tokens", "200", "--theta", "0")
+    assert said.code == 1
+    assert is_one_clear_line(said)
+    assert said.out == "" or said.out.endswith("\n")
+
+
+def test_a_process_of_its_own_answers_alike(ask: Any, model: Path, index: Path) -> None:
+    words = ["ask", QUESTION, "--model", model, "--index", index, "--max-new-tokens", "40"]
+    said = process(*words)
+    assert (said.code, said.err) == (0, "")
+    assert said.out == ask().out
