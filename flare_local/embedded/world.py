@@ -40,10 +40,14 @@ class Person:
     town: str  # of birth
 
     @property
+    def birth(self) -> str:
+        """The sentence that the exemplars' answers copy whole: a small model copies better than it selects."""
+        return f"{self.name} was born in {self.year} in {self.town}."
+
+    @property
     def passage(self) -> Passage:
         article = "an" if self.job[0] in "aeiou" else "a"
-        text = f"{self.name} was {article} {self.job}. {self.name} was born in {self.year} in {self.town}."
-        return Passage(self.id, self.name, text)
+        return Passage(self.id, self.name, f"{self.name} was {article} {self.job}. {self.birth}")
 
 
 @dataclass(frozen=True)
@@ -114,13 +118,15 @@ def stepped(items: Sequence[T], step: int) -> list[T]:
 def make_world() -> World:
     """The same town every time."""
     surnames = stepped(list(product(names.SURNAME_HEADS, names.SURNAME_TAILS)), 83)
+    # Nobody was born in the town itself: its name stands in nearly every passage, and would be a lucky guess.
+    elsewhere = [name for name, _ in names.TOWNS if name != names.TOWN]
     people: list[Person] = []
 
     def person(job: str) -> Person:
         number = len(people)
         head, tail = surnames[number]
         name = f"{names.FIRST_NAMES[number * 11 % len(names.FIRST_NAMES)]} {head}{tail}"
-        year, town = 1701 + number * 67 % 193, names.TOWNS[number * 5 % len(names.TOWNS)][0]
+        year, town = 1701 + number * 67 % 193, elsewhere[number * 5 % len(elsewhere)]
         people.append(Person(f"person-{number + 1:03d}", name, job, year, town))
         return people[-1]
 
@@ -225,8 +231,7 @@ def make_exemplars() -> list[Exemplar]:
         answer = str(maker.year) if year else maker.town
         return Exemplar(
             f"In which {'year' if year else 'town'} was the {role} of {work.reference} born?",
-            f"The {role} of {work.reference} was {maker.name}. {maker.name} was born in {answer}. "
-            f"So the answer is {answer}.",
+            f"The {role} of {work.reference} was {maker.name}. {maker.birth} So the answer is {answer}.",
             (work.passage, maker.passage),
         )
 
