@@ -32,4 +32,5 @@ def words(text: str) -> list[str]:
     if not _stemmers:
         _stemmers.append(_Stemmer())
     found = (_POSSESSIVE.sub("", word) for word in _WORD.findall(text.lower()))
-    return _stemmers[0].stems([word for word in found if word not in STOP_WORDS])
+    stems = _stemmers[0].stems([word for word in found if word not in STOP_WORDS])
+    return [stem for stem in stems if stem]  # of a lone "s" nothing is left

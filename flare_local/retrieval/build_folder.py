@@ -25,7 +25,7 @@ class BuildFolder:
     def claim(cls, target: Path, force: bool) -> Self:
         """Make the folder, after clearing what a killed build left. Raises `UsageError` where the target exists or is
         being built by another process, `DiskFull` where nothing can be written."""
-        target = target.expanduser().absolute()
+        target = target.absolute()
         path, old = _beside(target, BUILDING), _beside(target, ".flare-old")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)

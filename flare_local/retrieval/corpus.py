@@ -25,7 +25,7 @@ class Corpus:
     ) -> None:
         """Find out the format. `on_bad` takes what is wrong with an entry, which is then left out; without it the
         first one raises. Raises `CorpusError` where there is nothing that can be read."""
-        self.path = Path(path).expanduser()
+        self.path = Path(path)
         self.format, self.files = _find(self.path)
         self._words = words
         self._on_bad = on_bad

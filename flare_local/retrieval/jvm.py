@@ -66,7 +66,7 @@ def start(memory: str | None = None) -> Jvm:
 
 def check_memory(memory: str) -> None:
     """Raises `UsageError` for a heap that Java would refuse: a bad -Xmx ends the process, it cannot be caught."""
-    found = re.fullmatch(r"(\d{1,6})([kmg])", memory.lower())
+    found = re.fullmatch(r"(\d{1,12})([kmg])", memory.lower())
     size = int(found.group(1)) * {"k": 2**10, "m": 2**20, "g": 2**30}[found.group(2)] if found else 0
     if size < LEAST_MEMORY:
         raise UsageError(f"Java memory {memory!r} is not a size of at least 64m.", 'Write it like "512m" or "2g".')

@@ -14,14 +14,15 @@ def locate(path_or_name: str | Path) -> Path:
 
     Raises `IndexFault` where there is neither; the text gives the command that fetches a prebuilt one.
     """
-    path = Path(path_or_name).expanduser()
     try:
+        path = Path(path_or_name).expanduser().absolute()  # Java keeps the working folder that it started in
         if path.is_dir():
             return _complete(path)
         if path.exists():
             raise IndexFault(f"{path} is a file, not the folder of an index.", "Give the folder.")
-    except (OSError, ValueError) as error:
-        raise IndexFault(f"The index {str(path)!r} cannot be read: {error}.") from error
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: no home folder for "~name"
+        reason = getattr(error, "strerror", None) or error
+        raise IndexFault(f"The index {str(path_or_name)!r} cannot be read: {reason}.") from error
     name = str(path_or_name)
     if os.sep in name or name.startswith("."):
         raise IndexFault(f"There is no index at {path}.", "Build one: flare-local index build CORPUS --out DIR")
