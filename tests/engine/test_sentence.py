@@ -9,10 +9,11 @@ from flare_local.engine.call import Paragraph, Sentence
 from flare_local.engine.sentence import certain_cut, final_cut
 from tests.tiny_models import tiny_text
 
-WORDS = (  # noqa: SIM905
+_WORDS = (
     "Dr. St. No. U.S. e.g. J. K. Ph.D. Jan. 5, 1990. 3.14 Mr. and Smith (born 1802). \"Yes.\" 'No!' Really?! ... .. A. "
     "the end. It went.) ? ! i.e. won.[1] Zürich. ok a.m. Inc. «Oui.» 東京。"
-).split() + ["\n", "\n\n"]
+)
+WORDS = [*_WORDS.split(), "\n", "\n\n"]
 
 
 def random_texts(count: int, seed: int) -> list[str]:
