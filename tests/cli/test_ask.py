@@ -165,3 +165,42 @@ def test_a_process_of_its_own_answers_alike(ask: Any, model: Path, index: Path) 
     said = process(*words)
     assert (said.code, said.err) == (0, "")
     assert said.out == ask().out
+
+
+@pytest.fixture
+def embedded(monkeypatch: pytest.MonkeyPatch, model: Path, index: Path) -> None:
+    """Tiny model and index in place of the embedded ones."""
+    monkeypatch.setattr("flare_local.embedded.embedded_model", lambda: model)
+    monkeypatch.setattr("flare_local.embedded.embedded_index", lambda: index)
+
+
+@pytest.mark.usefixtures("embedded")
+def test_without_model_and_index_the_embedded_ones_answer_and_that_is_said(shell: Shell) -> None:
+    said = shell("ask", QUESTION, "--max-new-tokens", "20", "--json")
+    config = json.loads(said.out)["config"]
+    assert said.err.startswith("Using the embedded model SmolLM2-135M-Instruct and the embedded index")
+    assert (config["titles"], config["top_k"], config["end_after"]) == (True, 1, "answer is")
+    assert config["exemplars"] == 4
+
+
+@pytest.mark.usefixtures("embedded")
+def test_what_the_user_sets_stands_before_the_demo_s_settings(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLARE_END_AFTER", "town")
+    said = shell("ask", QUESTION, "--max-new-tokens", "20", "--json", "--top-k", "3", "--no-titles")
+    config = json.loads(said.out)["config"]
+    assert (config["titles"], config["top_k"], config["end_after"]) == (False, 3, "town")
+
+
+@pytest.mark.usefixtures("embedded")
+def test_the_demo_s_settings_do_not_reach_an_index_of_the_user_s(shell: Shell, index: Path) -> None:
+    said = shell("ask", QUESTION, "--max-new-tokens", "20", "--json", "--index", index)
+    config = json.loads(said.out)["config"]
+    assert said.err == "Using the embedded model SmolLM2-135M-Instruct (--model, --index).\n"
+    assert (config["titles"], config["top_k"], config["exemplars"]) == (False, 2, 0)
+
+
+@pytest.mark.usefixtures("embedded")
+def test_a_model_of_the_user_s_without_retrieval_gets_nothing_of_the_demo(shell: Shell, model: Path) -> None:
+    said = shell("ask", QUESTION, "--model", model, "--method", "no_retrieval", "--max-new-tokens", "8", "--json")
+    assert said.err == ""
+    assert json.loads(said.out)["config"]["exemplars"] == 0
