@@ -100,8 +100,15 @@ class LuceneIndex:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Close it. After an error, Ctrl-C above all, nobody waits for searches: they may take longer than patience."""
+        if kind is None:
+            self.close()
+        elif not self._closed:
+            self._closed = True
+            for each in list(self._waiting):
+                each.future.cancel()
+            self._java.submit(self._searcher.close)
 
     def _submit(self, queries: Sequence[str], k: int) -> list[Future[list[Document]]]:
         if k < 1:
