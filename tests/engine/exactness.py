@@ -145,11 +145,11 @@ def random_options(rng: random.Random) -> Options:
     return Options(
         method=rng.choice(["flare_direct"] * 8 + ["single_time", "no_retrieval"]),
         schedule=schedule,
-        theta=rng.choice([0.0, 0.1, 0.12, 0.15, 0.15, 0.18, 0.2, 0.2, 0.25, 0.3, 0.6, 1.0]),
+        theta=rng.choice([0.0, 0.12, 0.15, 0.18, 0.2, 0.2, 0.25, 0.3, 0.35, 0.5, 0.8, 1.0]),
         beta=rng.choice([0.0, 0.2, 0.3, 0.4, 0.6, 0.9, 1.0, 1.0]),
         top_k=rng.choice([1, 2, 2, 3]),
         look_ahead=rng.choice([24, 24, 32, 64]),
-        max_new_tokens=rng.choice([1, 20, 40, 48, 56]),
+        max_new_tokens=rng.choice([1, 24, 40, 48, 64]),
         unit=rng.choice([Unit("sentence", 5)] * 7 + [Unit("sentence", 15), Unit("paragraph"), Unit("tokens", 9)]),
         initial_retrieval=rng.random() < 0.8,
         first_sentence=rng.choice(["judge", "judge", "accept"]) if schedule == "paper" else "judge",
