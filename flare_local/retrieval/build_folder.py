@@ -40,22 +40,28 @@ class BuildFolder:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(lock)
-            raise UsageError(f"{target} is being built by another process.", "Wait for it, or end it.") from error
+            if isinstance(error, BlockingIOError):
+                raise UsageError(f"{target} is being built by another process.", "Wait for it, or end it.") from error
+            raise _unwritable(target, error) from error
         for leaving in path.iterdir():
             if leaving.name != LOCK_FILE:
                 shutil.rmtree(leaving) if leaving.is_dir() else leaving.unlink()
         return cls(target, path, lock)
 
     def publish(self) -> None:
-        """Put the finished folder in the target's place. Raises `DiskFull`."""
+        """Put the finished folder in the target's place. Raises `DiskFull`; the old index is then as it was."""
         old = _beside(self.target, ".flare-old")
         try:
+            (self.path / LOCK_FILE).unlink()
             if self.target.exists():
                 self.target.rename(old)
-            (self.path / LOCK_FILE).unlink()
             self.path.rename(self.target)
-        except OSError as error:
-            raise _unwritable(self.target, error) from error
+        except BaseException as error:
+            if old.exists() and not self.target.exists():
+                old.rename(self.target)
+            if isinstance(error, OSError):
+                raise _unwritable(self.target, error) from error
+            raise
         shutil.rmtree(old, ignore_errors=True)
         os.close(self._lock)
 

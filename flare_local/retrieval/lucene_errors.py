@@ -13,7 +13,7 @@ def explain(error: Exception, path: Path, doing: str) -> FlareError:
     """The error of ours for a `jnius.JavaException` raised while `doing` ("open", "search", "build") to `path`."""
     name = str(getattr(error, "classname", None) or type(error).__name__)
     message = " ".join(str(getattr(error, "innermessage", None) or error).split())
-    told = f"{name} {message}"
+    told = f"{name} {error}"  # with the causes
     if "OutOfMemoryError" in told:
         return JavaError(
             f"Java ran out of memory while trying to {doing} {path}.",

@@ -18,8 +18,9 @@ from flare_local.retrieval.lucene_errors import explain
 
 ANALYSER = "Anserini DefaultEnglishAnalyzer (Porter stemmer, Lucene's English stop words)"
 FIELDS = ("contents", "title", "text")
-BUFFER = 128.0  # MiB in Java's heap before a segment is written; Anserini's 4,096 does not fit our -Xmx
-ROLLBACK_SECONDS = 1.0  # Ctrl-C must end the program within 2 s
+LARGEST_BUFFER = 128.0  # MiB in Java's heap before a segment is written; Anserini's 4,096 does not fit our -Xmx
+HEAP_SHARE = 0.25  # of the heap, at most, for that buffer
+ROLLBACK_SECONDS = 0.5  # Ctrl-C must end the program within 2 s
 _INDEXED_TEXT = "(Ljava/lang/String;Ljava/lang/CharSequence;Lorg/apache/lucene/index/IndexableFieldType;)V"
 
 
@@ -52,7 +53,7 @@ class LuceneWriter:
         return int(self._run(self._finish))
 
     def abort(self) -> None:
-        """Stop merging and close files, whatever state the writer is in; waits 1 s at most."""
+        """Stop merging and close files, whatever state the writer is in; waits half a second at most."""
         try:
             self._java.submit(self._writer.rollback).result(ROLLBACK_SECONDS)
         except Exception:
@@ -69,7 +70,8 @@ class LuceneWriter:
         analyser = autoclass("io.anserini.analysis.DefaultEnglishAnalyzer").newStemmingInstance("porter")
         config = autoclass("org.apache.lucene.index.IndexWriterConfig")(analyser)
         config.setOpenMode(autoclass("org.apache.lucene.index.IndexWriterConfig$OpenMode").CREATE)
-        config.setRAMBufferSizeMB(BUFFER)
+        heap = autoclass("java.lang.Runtime").getRuntime().maxMemory() / 2**20  # MiB
+        config.setRAMBufferSizeMB(min(LARGEST_BUFFER, heap * HEAP_SHARE))
         config.setUseCompoundFile(False)
         scheduler = autoclass("org.apache.lucene.index.ConcurrentMergeScheduler")()
         scheduler.setMaxMergesAndThreads(threads + 5, threads)  # 5: Lucene's own slack before it holds back additions

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -227,3 +228,30 @@ def test_a_manifest_of_other_documents_is_a_corrupt_index(tmp_path: Path) -> Non
     (path / "flare_index.json").write_text(json.dumps({**manifest, "documents": 7}))
     with pytest.raises(IndexFault, match="6 documents, but 7 were built"):
         open_index(path)
+
+
+def test_an_interrupt_between_the_two_renames_gives_the_old_index_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = built(tmp_path)
+    rename = Path.rename
+
+    def interrupted(self: Path, to: Path) -> Path:
+        if self.name == ".index.flare-building":
+            raise KeyboardInterrupt
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        built(tmp_path, ROWS[:1], force=True)
+    assert names(tmp_path) == {"corpus.jsonl", "index"}
+    assert ids(path, "tower") == ["tower"]
+
+
+def test_little_memory_is_enough_for_a_small_heap(tmp_path: Path) -> None:
+    code = "import sys; from flare_local.retrieval.build import build_index; build_index(*sys.argv[1:], memory='64m')"
+    rows = [{"id": str(number), "text": f"word{number} " * 200} for number in range(5_000)]
+    corpus = jsonl(tmp_path / "corpus.jsonl", rows)
+    done = subprocess.run([sys.executable, "-c", code, corpus, tmp_path / "index"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ids(tmp_path / "index", "word4999") == ["4999"]
