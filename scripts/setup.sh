@@ -3,6 +3,7 @@
 # done it only compares a stamp. PYTHON names another Python than python3.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+trap 'exit 130' INT # pip turns Ctrl-C into a plain failure, and the next step would begin
 
 extra=${1:-}
 stamp=.venv/flare-local-${extra:-base}.stamp
@@ -23,9 +24,19 @@ checked_python() {
   printf '%s' "$python"
 }
 
-# What was asked for, in one number: the stamp holds it, so that a changed pin is installed at the next start.
-wanted() { .venv/bin/python -c 'import hashlib, sys; print(hashlib.sha256(b"".join(open(f, "rb").read() for f in sys.argv[1:])).hexdigest())' \
-  pyproject.toml constraints.txt scripts/setup.sh; }
+# What was asked for, in one number: the stamp holds it, so that after a changed pin or a moved folder pip runs again.
+wanted() {
+  .venv/bin/python - pyproject.toml constraints.txt scripts/setup.sh <<'END'
+import hashlib, os, sys
+contents = b"".join(open(file, "rb").read() for file in sys.argv[1:])
+print(hashlib.sha256(os.fsencode(os.getcwd()) + contents).hexdigest())
+END
+}
+
+is_set_up() {
+  if [ -n "$extra" ]; then set -- "$stamp"; else set -- .venv/*.stamp; fi # whatever the extra, the base is in it
+  grep -qsxF "$(wanted)" "$@"
+}
 
 works() { .venv/bin/python -c 'import pip' 2>/dev/null; }
 
@@ -42,9 +53,11 @@ make_venv() {
 # On Linux PyPI's torch brings 2 GB of CUDA libraries; without an NVIDIA GPU the CPU build is wanted, where it can be had.
 install_torch() {
   if [ "$(uname -s)" = Linux ] && [ "$(uname -m)" = x86_64 ] && ! command -v nvidia-smi >/dev/null; then
-    say "Installing $TORCH, CPU build"
+    say "Installing $TORCH, the CPU build"
     pip_install --no-deps --retries 0 --timeout 15 --index-url "$CPU_BUILDS" "$TORCH" 2>/dev/null ||
       say "PyTorch's own CPU builds cannot be reached; taking $TORCH from PyPI"
+  else
+    say "Installing $TORCH"
   fi
   pip_install "$TORCH"
 }
@@ -52,11 +65,10 @@ install_torch() {
 pip_install() { .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@" >&2; }
 
 works || make_venv
-if [ "$(cat "$stamp" 2>/dev/null)" = "$(wanted)" ]; then
+if is_set_up; then
   say ".venv is up to date"
   exit 0
 fi
-say "Installing $TORCH"
 install_torch || fail "pip could not install $TORCH (above is why). Run this again: it goes on where it stopped."
 say "Installing flare-local and what it needs (pyserini alone is 165 MB)"
 pip_install --constraint constraints.txt --editable ".${extra:+[$extra]}" ||

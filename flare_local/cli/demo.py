@@ -132,22 +132,23 @@ def _outcomes_file(fingerprint: str, rules: Rules) -> Path:
 def _print_tables(table: "Sequence[Row]") -> None:
     for group, title in GROUPS.items():
         shown = [row for row in table if row.group == group]
-        view = Table(title=f"{shown[0].questions} questions: {title}", title_justify="left", box=None, pad_edge=False)
-        view.add_column("method")
-        for heading in ("right", "accuracy", "95 % interval", "s/answer", "tokens run", "tokens reused"):
-            view.add_column(heading, justify="right")
+        out().print(f"{shown[0].questions} questions: {title}")
+        view = Table(box=None, pad_edge=False)
+        view.add_column("method", no_wrap=True)
+        for heading in ("right", "accuracy (95 %)", "seconds", "run", "reused"):
+            view.add_column(heading, justify="right", no_wrap=True)
         for row in shown:
             view.add_row(
                 row.arm,
                 f"{row.right}",
-                f"{row.right / row.questions:.2f}",
-                f"{row.low:.2f} to {row.high:.2f}",
+                f"{row.right / row.questions:.2f} ({row.low:.2f} to {row.high:.2f})",
                 f"{row.seconds:.1f}",
                 f"{row.run:.0f}",
                 f"{row.reused:.0f}",
             )
         out().print(view)
         out().print()
+    out().print("Means of an answer: seconds, tokens run through the model, tokens reused from the KV pool.")
 
 
 def _say(line: str) -> None:
