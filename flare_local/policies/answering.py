@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable
+from hashlib import sha256
 
 from flare_local.engine.call import LanguageModel, StopReason
 from flare_local.engine.counters import Counters
@@ -39,7 +40,7 @@ class Answering:
         self._question = question
         self._observe = observe
         self._prompt = Prompt(lm, question, exemplars, rules)
-        self._examples = len(exemplars.examples)
+        self._exemplars = exemplars
         self._tokens: tuple[int, ...] = ()
         self._text = ""
         self._first_search: Search | None = None
@@ -111,7 +112,11 @@ class Answering:
             search=self._first_search,
             steps=tuple(self._steps),
             counters=counters,
-            config=self.rules.as_dict() | {"exemplars": self._examples},
+            config={
+                **self.rules.as_dict(),
+                "exemplars": len(self._exemplars.examples),
+                "exemplars_sha256": sha256(repr(self._exemplars).encode()).hexdigest(),
+            },
             versions=versions(),
         )
 
