@@ -5,9 +5,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+slow = pytest.mark.slow
 LIMIT = 2.0  # seconds from the signal to the end of the process
 READY = "ready"
 
@@ -44,6 +46,99 @@ def stuck(code: str) -> subprocess.Popen[str]:
     assert process.stdout.readline().strip() == READY
     time.sleep(0.2)  # into the call that follows
     return process
+
+
+# A command line that says on stderr when it first comes to `module` (its import) or `module:function` (a call of it).
+AT_MOMENT = """
+import functools, importlib.util, os, sys
+module, _, function = sys.argv.pop(1).partition(":")
+def say():
+    os.write(2, b"reached\\n")
+def saying(called):
+    @functools.wraps(called)
+    def wrapper(*arguments, **named):
+        global say
+        said, say = say, lambda: None
+        said()
+        return called(*arguments, **named)
+    return wrapper
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name != module:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if not function:
+            say()
+            return spec
+        execute = spec.loader.exec_module
+        def exec_module(loaded):
+            execute(loaded)
+            *owners, last = function.split(".")
+            owner = functools.reduce(getattr, owners, loaded)
+            setattr(owner, last, saying(getattr(owner, last)))
+        spec.loader.exec_module = exec_module
+        return spec
+sys.meta_path.insert(0, Finder())
+from flare_local.cli import main
+main()
+"""
+ASK_MOMENTS = {
+    "at the start": "flare_local.cli.commands:dispatch",
+    "importing torch": "torch",
+    "importing transformers": "transformers",
+    "starting Java": "jnius",
+    "opening the index": "flare_local.retrieval.lucene:LuceneIndex.__init__",
+    "loading the model": "flare_local.engine.model:load_model",
+    "checking the model": "flare_local.engine.self_check:check_model",
+    "searching": "flare_local.retrieval.lucene:LuceneIndex.search",
+    "in a forward": "flare_local.engine.forward:PackedForward._run",
+    "after a sentence": "flare_local.cli.ask:Stream.__call__",
+}
+BUILD_MOMENTS = {
+    "starting Java": "jnius",
+    "adding passages": "flare_local.retrieval.lucene_writer:LuceneWriter.add",
+    "finishing": "flare_local.retrieval.lucene_writer:LuceneWriter.finish",
+}
+
+
+def crossed(moments: dict[str, str]) -> list[Any]:
+    """Every moment with Ctrl-C; with the other signals too among the slow tests, and at the last moment always."""
+    last = list(moments)[-1]
+    return [
+        pytest.param(
+            moment, number, id=f"{name}-{number.name}", marks=[] if number == signal.SIGINT or name == last else [slow]
+        )
+        for name, moment in moments.items()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+    ]
+
+
+def at_moment(moment: str, *words: str | Path, delay: float = 0.0) -> subprocess.Popen[str]:
+    """A command line, `delay` seconds after it came to `moment`."""
+    command = [sys.executable, "-c", AT_MOMENT, moment, *map(str, words)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.strip() == "reached":
+            break
+    else:
+        pytest.fail(f"{words[0]} never came to {moment}")
+    time.sleep(delay)
+    return process
+
+
+def ends_as_it_should(process: subprocess.Popen[str], number: int) -> bool:
+    """Within the limit, with the signal's exit code, without a traceback or a process left behind."""
+    assert seconds_to_end(process, number) < LIMIT
+    assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
+    assert process.stderr is not None
+    last = "" if number == signal.SIGKILL else "interrupted\n"
+    assert process.stderr.read() == last
+    assert members_left(process.pid) == []
+    return True
 
 
 def seconds_to_end(process: subprocess.Popen[str], number: int) -> float:
@@ -103,3 +198,46 @@ def test_what_was_written_reaches_its_reader() -> None:
     seconds_to_end(process, signal.SIGINT)
     assert process.stdout is not None
     assert process.stdout.read() == "first sentence"
+
+
+@pytest.fixture(scope="module")
+def talker(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny model without an end: it never chooses EOS or a line break."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    talker = AutoModelForCausalLM.from_pretrained(model)
+    ends = [number for number in range(len(tokenizer)) if "\n" in tokenizer.decode([number])]
+    with torch.no_grad():
+        talker.get_output_embeddings().weight[[*ends, tokenizer.eos_token_id]] = 0
+    folder = tmp_path_factory.mktemp("models") / "talker"
+    talker.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize(("moment", "number"), crossed(ASK_MOMENTS))
+def test_ask_ends_in_time_at_any_moment(moment: str, number: int, talker: Path, index: Path) -> None:
+    words = ["ask", "Who was Anna?", "--model", talker, "--index", index, "--max-new-tokens", "1900"]
+    assert ends_as_it_should(at_moment(moment, *words), number)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Large enough that building takes seconds."""
+    path = tmp_path_factory.mktemp("corpora") / "corpus.jsonl"
+    with path.open("w") as lines:
+        for number in range(30_000):
+            lines.write(f'{{"id": "{number}", "text": "Anna {number} was born in house {number * 7919} of town."}}\n')
+    return path
+
+
+@pytest.mark.parametrize(("moment", "number"), crossed(BUILD_MOMENTS))
+def test_an_index_build_leaves_no_half_index(moment: str, number: int, corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "index"
+    process = at_moment(moment, "index", "build", corpus, "--out", out, delay=0.1)
+    assert ends_as_it_should(process, number)
+    assert not out.exists()
+    if number != signal.SIGKILL:
+        assert list(tmp_path.iterdir()) == []
