@@ -1,4 +1,7 @@
-"""Words of a text for bm25s, close to Lucene's English analyser: U.S.A. and 3.14 stay whole, a final 's is dropped."""
+"""Words of a text for bm25s, close to those of Lucene's English analyser.
+
+U.S.A. and 3.14 stay whole, a final 's is dropped.
+"""
 
 import re
 import threading
