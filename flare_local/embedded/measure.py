@@ -1,5 +1,6 @@
 """All embedded questions by several methods, one answer a line in a file that an interrupted run goes on with."""
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -89,8 +90,6 @@ def measure(
 
     Outcomes that `file` holds already are not computed again.
     """
-    from flare_local.api import Ask
-
     known = {(outcome.arm, outcome.question): outcome for outcome in read_outcomes(file)}
     outcomes = []
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -100,12 +99,15 @@ def measure(
                 outcome = known.get((arm.name, question.id))
                 if outcome is None:
                     began = time.perf_counter()
-                    answer = Ask(METHODS[arm.method])(
-                        engine,
-                        gold if arm.gold else index,
-                        question.question,
-                        exemplars=exemplars,
-                        rules=arm.rules(rules),
+                    answer = asyncio.run(
+                        METHODS[arm.method].answer(
+                            engine.question(question.id),
+                            gold if arm.gold else index,
+                            question.question,
+                            exemplars,
+                            arm.rules(rules),
+                            None,
+                        )
                     )
                     outcome = Outcome(
                         arm=arm.name,
