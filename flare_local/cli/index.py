@@ -184,7 +184,3 @@ def _lines(found: "Description") -> list[tuple[str, str]]:
         ("analyser", manifest.analyser),
         ("built by", ", ".join(f"{name} {number}" for name, number in manifest.versions.items())),
     ]
-
-
-if __name__ == "__main__":
-    app()
