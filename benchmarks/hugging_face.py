@@ -1,0 +1,78 @@
+"""The peer: the same policy over Hugging Face `generate`, afresh for every call, as the ports of FLARE do it.
+
+No cache between calls, always the whole look-ahead, cut afterwards. What `generate` does inside one call (its own KV
+cache) stays as it is.
+"""
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from flare_local.engine.call import GREEDY, STOP_STRINGS, Call, Generation, Sampling, Until
+from flare_local.engine.counters import Counters
+from flare_local.engine.output import Output
+from flare_local.engine.text import TextCodec
+
+
+class HuggingFace:
+    """A `LanguageModel` over an unmodified Transformers model."""
+
+    def __init__(self, model: Any, codec: TextCodec, eos_ids: frozenset[int], context_length: int) -> None:
+        self.model = model
+        self.codec = codec
+        self.eos_ids = eos_ids
+        self.context_length = context_length
+        self.bos = codec.bos
+        self.tail: tuple[int, ...] = ()
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        return self.codec.encode(text)
+
+    def last_tokens(self, text: str, count: int) -> str:
+        return self.codec.last_tokens(text, count)
+
+    async def generate(
+        self,
+        prompt: tuple[int, ...],
+        *,
+        until: Until,
+        max_new_tokens: int,
+        stop: tuple[str, ...] = STOP_STRINGS,
+        speculate: tuple[int, ...] = (),
+        logit_bias: Mapping[int, float] | None = None,
+        banned: frozenset[int] = frozenset(),
+        sampling: Sampling = GREEDY,
+    ) -> Generation:
+        """Greedy only; `speculate` is of no use here."""
+        assert not logit_bias
+        assert not banned
+        assert sampling == GREEDY
+        began = perf_counter()
+        ids = torch.tensor([prompt])
+        out = self.model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=max_new_tokens,
+            do_sample=False,
+            temperature=None,
+            top_p=None,
+            top_k=None,
+            eos_token_id=sorted(self.eos_ids),
+            pad_token_id=min(self.eos_ids),
+            stop_strings=list(stop) or None,
+            tokenizer=self.codec.tokenizer if stop else None,
+            output_logits=True,
+            return_dict_in_generate=True,
+        )
+        new = out.sequences[0, len(prompt) :].tolist()
+        output = Output(Call(prompt, until, max_new_tokens, stop), self.codec, self.eos_ids)
+        for token, logits in zip(new, out.logits, strict=True):
+            if not output.done:
+                output.push(token, float(logits[0].float().softmax(-1)[token]))
+        spent = (perf_counter() - began) * 1000
+        counters = Counters(calls=1, forwards=len(new), prompt_tokens=len(prompt), run=len(prompt) + len(new) - 1)
+        counters.total_ms = spent
+        assert output.done
+        return output.generation(counters)
