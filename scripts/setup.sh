@@ -62,7 +62,7 @@ install_torch() {
   pip_install "$TORCH"
 }
 
-pip_install() { .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@" >&2; }
+pip_install() { .venv/bin/python -m pip install -qq --disable-pip-version-check "$@" >&2; }
 
 works || make_venv
 if is_set_up; then

@@ -21,7 +21,7 @@ case "$*" in
     [ -z "$PRETEND_NO_VENV" ] || exit 1
     mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
   "-c import pip") ;;
-  "-m pip install "*) echo "${{*:5}}" >>pip.log && [ -z "$PRETEND_PIP_FAILS" ] ;;
+  "-m pip install "*) echo "${{*:4}}" >>pip.log && [ -z "$PRETEND_PIP_FAILS" ] ;;
   *) exec {sys.executable} "$@" ;;
 esac
 """
