@@ -6,7 +6,7 @@
 import sys
 from collections.abc import Sequence
 
-from flare_local.cli import errors, interrupt
+from flare_local.cli import interrupt  # and nothing else: Ctrl-C is ours from the first milliseconds on
 
 
 def main() -> None:
@@ -20,6 +20,8 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """One command line in this process; returns the exit code. Whatever goes wrong becomes one line on stderr."""
+    from flare_local.cli import errors
+
     words = list(arguments)
     debug = errors.take_debug(words)
     try:

@@ -145,8 +145,11 @@ def _cache_folder() -> Iterator[Finding]:
 def _cached() -> Iterator[Finding]:
     from huggingface_hub.constants import HF_HUB_CACHE
 
+    from flare_local.engine.cache_folder import cache_folder
     from flare_local.retrieval.prebuilt import pyserini_cache
 
+    embedded = machine.entries(cache_folder() / "embedded", "[!.]*")
+    yield Finding("embedded", "ok", ", ".join(embedded) or "not made yet; `flare-local demo` makes model and index")
     hub = machine.entries(Path(HF_HUB_CACHE), "models--*")
     names = [name.removeprefix("models--").replace("--", "/") for name in hub]
     yield Finding("cached models", "ok", ", ".join(names) or f"none in {HF_HUB_CACHE}")
