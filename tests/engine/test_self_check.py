@@ -9,12 +9,13 @@ import torch
 
 from flare_local.engine import attention, self_check
 from flare_local.engine.mask_probe import check_masks
-from flare_local.engine.model import LoadedModel
+from flare_local.engine.model import LoadedModel, load_model
 from flare_local.engine.plan import Plan
 from flare_local.engine.self_check import check_model
 from flare_local.engine.text import TextCodec
 from flare_local.engine.twin import WINDOW, make_twin
 from flare_local.errors import ModelRefused
+from tests.engine.tiny import save_tiny
 from tests.tiny_models import ARCHITECTURES, tiny_model, tiny_tokenizer
 
 CPU = torch.device("cpu")
@@ -146,3 +147,20 @@ def test_masks_that_the_engine_does_not_know_are_refused() -> None:
 def test_layers_beside_the_attention_interface_are_refused() -> None:
     with pytest.raises(ModelRefused, match="0 of its 2 layers use the attention interface"):
         check_masks(tiny("falcon"), CPU, "some/model", 4)
+
+
+def test_a_model_whose_layers_lie_on_disk_passes_and_generates(tmp_path: Path) -> None:
+    import asyncio
+
+    from flare_local.engine.call import Call
+    from flare_local.engine.engine import Engine
+
+    folder = save_tiny(tmp_path / "tiny")
+    names = ["model.embed_tokens", "model.layers.0", "model.layers.1", "model.norm", "model.rotary_emb", "lm_head"]
+    answers = []
+    for where in (None, dict.fromkeys(names, "disk")):
+        model = load_model(str(folder), device_map=where, offload_folder=str(tmp_path / "offload"))
+        check_model(model, fresh=True)
+        with Engine(model, slots=200) as engine:
+            answers.append(asyncio.run(engine.generate(Call(prompt=(5, 17, 42), max_new_tokens=20))).tokens)
+    assert answers[0] == answers[1]
