@@ -3,6 +3,7 @@
 `main` is the console script, `run` one command line inside a process.
 """
 
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -15,7 +16,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal without Unicode still gets every answer
-    interrupt.leave(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # a second one, while the first was being told
+        code = 128 + (interrupt.received() or signal.SIGINT)
+    interrupt.leave(code)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -184,6 +184,18 @@ def test_a_thread_left_over_at_the_end_does_not_hold_the_process() -> None:
     assert process.stderr.read() == ""
 
 
+def test_a_second_interrupt_shows_no_traceback() -> None:
+    process = stuck(
+        "print('ready', flush=True)\n    try: time.sleep(60)\n    finally:\n        for _ in range(40): time.sleep(0.02)"
+    )
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.1)
+    assert seconds_to_end(process, signal.SIGINT) < LIMIT
+    assert process.returncode == 128 + signal.SIGINT
+    assert process.stderr is not None
+    assert process.stderr.read() == "interrupted\n"
+
+
 def test_clean_up_runs_before_the_end(tmp_path: Path) -> None:
     marker = tmp_path / "cleaned"
     process = stuck(
