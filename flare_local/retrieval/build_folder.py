@@ -25,7 +25,9 @@ class BuildFolder:
     def claim(cls, target: Path, force: bool) -> Self:
         """Make the folder, after clearing what a killed build left. Raises `UsageError` where the target exists or is
         being built by another process, `DiskFull` where nothing can be written."""
-        target = target.absolute()
+        target = Path(os.path.abspath(target))
+        if not target.name:
+            raise UsageError(f"{target} cannot be the folder of an index.", "Choose another folder with --out.")
         path, old = _beside(target, BUILDING), _beside(target, ".flare-old")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)

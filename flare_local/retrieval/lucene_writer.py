@@ -3,7 +3,7 @@
 Fields: `contents` (title, a line break, text) is what Pyserini's default ranking searches; `title` and `text` serve
 `--bm25 paper`; `raw` stores JSON with id, title and contents, as Pyserini's JsonCollection has it; `id` is stored, and
 once more as doc values, which break ties. Analyser, similarity and field types are those of Anserini's IndexCollection.
-Measured: 14,000 paragraphs a second, more than Anserini's SimpleIndexer with 1 or 2 threads on 2 cores.
+Measured on 2 cores, paragraphs of 520 bytes: 14,000 a second, Anserini's SimpleIndexer 8,000 with 1 or 2 threads.
 """
 
 import json
