@@ -75,9 +75,8 @@ def _describe_os_error(error: OSError) -> str:
 
 
 def _is_typers(error: BaseException) -> bool:
-    """Whether `error` is a usage error of typer, without importing it where no command was run."""
-    typer = sys.modules.get("typer")
-    return typer is not None and isinstance(error, typer.TyperException)
+    """Whether `error` is a usage error of typer, or of click under older versions of it; imports neither."""
+    return type(error).__module__.split(".")[0] in ("typer", "click") and hasattr(error, "format_message")
 
 
 def _see_help(error: BaseException) -> str:

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.shell import ROOT, Shell, is_one_clear_line, process
+from tests.cli.shell import ROOT, Said, Shell, is_one_clear_line, process
+from tests.engine.tiny_gguf import write_tiny_gguf
 
 QUESTION = "Who was Anna?"
 
@@ -142,6 +143,8 @@ CASES: dict[str, tuple[Callable[[Place], Words], list[str]]] = {
     ),
     "exemplars not UTF-8": (lambda p: ask(p, "--exemplars", p.write("e.jsonl", b'{"q\xe9": 1}')), ["e.jsonl", "UTF-8"]),
     "exemplars empty": (lambda p: ask(p, "--exemplars", p.write("e.jsonl", "")), ["e.jsonl"]),
+    "exemplars are a folder": (lambda p: ask(p, "--exemplars", p.folder), ["directory"]),
+    "demo of no question": (lambda p: ["demo", "--limit", "0"], ["--limit"]),
     # model
     "model folder absent": (lambda p: ask(p, model=p.folder / "no-model"), ["no-model"]),
     "model name absent": (lambda p: ask(p, model="nobody/no-model"), ["nobody/no-model"]),
@@ -204,6 +207,10 @@ CASES: dict[str, tuple[Callable[[Place], Words], list[str]]] = {
         lambda p: build(p, p.write("c.jsonl", LINE.encode() + b'{"id": "\xe9"}')),
         ["line 2", "UTF-8"],
     ),
+    "corpus line nested too deeply": (lambda p: build(p, p.write("c.jsonl", LINE + "[" * 10**5)), ["line 2"]),
+    "corpus text is a number": (lambda p: build(p, p.write("c.jsonl", LINE + '{"id": "2", "text": 5}')), ["line 2"]),
+    "corpus of empty texts only": (lambda p: build(p, p.write("c.jsonl", '{"id": "1", "text": " "}')), ["c.jsonl"]),
+    "corpus is binary": (lambda p: build(p, p.write("c.jsonl", bytes(range(256)) * 4)), ["c.jsonl", "line 1"]),
     "corpus gzip truncated": (
         lambda p: build(p, p.write("c.jsonl.gz", gzip.compress(LINE.encode() * 999)[:60])),
         ["c.jsonl.gz"],
@@ -259,6 +266,18 @@ def test_bad_input_is_one_clear_line(shell: Shell, place: Place, name: str) -> N
 
 def test_there_are_at_least_forty_cases() -> None:
     assert len(CASES) >= 40
+
+
+def test_a_question_on_standard_input_that_is_not_utf8(place: Place) -> None:
+    done = subprocess.run([sys.executable, "-m", "flare_local", "ask", "-"], input=b"caf\xe9", capture_output=True)
+    assert is_one_clear_line(Said(done.returncode, done.stdout.decode(), done.stderr.decode()), code=2)
+
+
+def test_a_cache_folder_that_cannot_be_written(shell: Shell, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLARE_CACHE", str(place.write("file", "") / "cache"))
+    said = shell(*ask(place, model=write_tiny_gguf(place.folder / "tiny.gguf")))
+    assert is_one_clear_line(said)
+    assert "FLARE_CACHE" in said.err
 
 
 @pytest.mark.parametrize(

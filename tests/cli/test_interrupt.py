@@ -186,7 +186,10 @@ def test_a_thread_left_over_at_the_end_does_not_hold_the_process() -> None:
 
 def test_a_second_interrupt_shows_no_traceback() -> None:
     process = stuck(
-        "print('ready', flush=True)\n    try: time.sleep(60)\n    finally:\n        for _ in range(40): time.sleep(0.02)"
+        "print('ready', flush=True)\n"
+        "    try: time.sleep(60)\n"
+        "    finally:\n"
+        "        for _ in range(40): time.sleep(0.02)"
     )
     process.send_signal(signal.SIGINT)
     time.sleep(0.1)
