@@ -74,7 +74,9 @@ def text_entries(source: Source, file: Path, root: Path, words: int) -> Iterator
 def _from_json(file: Path, number: int, line: str) -> Entry:
     try:
         value = json.loads(line)
-    except (ValueError, RecursionError) as error:
+    except json.JSONDecodeError as error:
+        return BadEntry(file, number, f"not JSON ({error.msg}, column {error.colno})")
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 100,000 brackets
         return BadEntry(file, number, f"not JSON ({error})")
     if not isinstance(value, dict):
         return BadEntry(file, number, "not a JSON object")
