@@ -30,9 +30,12 @@ MAY_IMPORT = {
     "trace": BASE | {"engine", "retrieval", "policies"},
     "policies": BASE | {"engine", "retrieval", "tasks", "trace"},
     "embedded": BASE | {"engine", "retrieval", "tasks", "policies", "trace"},
+    "runs": BASE | {"engine", "retrieval", "tasks", "trace", "policies"},
     "api": BASE | {"engine", "retrieval", "tasks", "trace", "policies"},
     "": {"api", "engine", "retrieval", "tasks", "trace", "policies"},
-    "cli": BASE | {"", "option", "config", "engine", "retrieval", "tasks", "trace", "policies", "embedded", "api"},
+    "cli": BASE
+    | {"", "option", "config", "engine", "retrieval", "tasks", "trace", "policies", "embedded", "api"}
+    | {"runs"},
     "__main__": {"cli"},
 }
 

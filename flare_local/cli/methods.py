@@ -7,4 +7,4 @@ def methods() -> None:
     """List the methods that --method takes."""
     width = max(map(len, METHODS))
     for name, method in METHODS.items():
-        print(f"{name:<{width}}  {method.line}")
+        print(f"{name:<{width}}  {method.line} ({method.source})")

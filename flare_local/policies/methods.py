@@ -26,6 +26,7 @@ class Method:
 
     name: str
     line: str  # what it does, for people
+    source: str  # where the method is described
     retrieves: bool  # needs an index
     answer: Policy
 
@@ -33,8 +34,20 @@ class Method:
 METHODS = {
     method.name: method
     for method in (
-        Method("no_retrieval", "The model answers alone.", False, no_retrieval),
-        Method("single_time", "One search with the question, then the whole answer.", True, single_time),
-        Method("flare_direct", "Draft a sentence; if unsure, search with it and write it again.", True, flare_direct),
+        Method("no_retrieval", "The model answers alone.", "paper section 6.1", False, no_retrieval),
+        Method(
+            "single_time",
+            "One search with the question, then the whole answer.",
+            "paper section 2.2",
+            True,
+            single_time,
+        ),
+        Method(
+            "flare_direct",
+            "Draft a sentence; if unsure, search with it and write it again.",
+            "paper section 3.2",
+            True,
+            flare_direct,
+        ),
     )
 }
