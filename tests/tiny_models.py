@@ -206,11 +206,17 @@ def tiny_config(arch: str, tokenizer: Any) -> Any:
     return AutoConfig.for_model(arch.split("+")[0], **options)
 
 
-def tiny_model(arch: str, dtype: torch.dtype = torch.float64, seed: int = 0, kind: str = "bytes") -> Any:
-    """A model of type `arch` with random weights; those of fp32 and fp64 are equal up to rounding."""
+def tiny_model(
+    arch: str, dtype: torch.dtype = torch.float64, seed: int = 0, kind: str = "bytes", tokenizer: Any = None
+) -> Any:
+    """A model of type `arch` with random weights; those of fp32 and fp64 are equal up to rounding.
+
+    Its vocabulary is that of `tokenizer`, by default of the tiny one of this `kind`.
+    """
     from transformers import AutoModelForCausalLM
 
-    tokenizer = tiny_tokenizer(kind)
+    stops = {"bytes": 1.35, "metaspace": 1.15}[kind] if tokenizer is None else 1.5
+    tokenizer = tokenizer or tiny_tokenizer(kind)
     torch.manual_seed(seed)
     config = tiny_config(arch, tokenizer)
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
@@ -220,18 +226,18 @@ def tiny_model(arch: str, dtype: torch.dtype = torch.float64, seed: int = 0, kin
             if name.endswith(("bias", "sinks")):  # zeros or unset otherwise
                 weights.copy_(torch.randn(weights.shape, generator=generator) * 0.3)
         rows = model.get_output_embeddings().weight
-        rows.mul_(_row_lengths(kind)[: len(rows), None])
+        rows.mul_(_row_lengths(tokenizer, stops)[: len(rows), None])
     if hasattr(model, "set_experts_implementation"):
         model.set_experts_implementation("eager")
-    _sharpen(model, tokenizer)
+    _sharpen(model)
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     return model.to(dtype).eval()
 
 
-def _sharpen(model: Any, tokenizer: Any) -> None:
+def _sharpen(model: Any) -> None:
     """Scales the output rows so that the best token's probability ranges over all of (0, 1)."""
     output = model.get_output_embeddings()
-    ids = torch.arange(len(tokenizer)).reshape(4, -1)
+    ids = torch.arange(256).reshape(4, -1)
     with torch.no_grad():
         for _ in range(3):  # a softcap on the logits needs more than one step
             spread = model(input_ids=ids, use_cache=False).logits.std(dim=-1).mean()
@@ -239,9 +245,8 @@ def _sharpen(model: Any, tokenizer: Any) -> None:
                 weights.mul_(LOGIT_SPREAD / spread)
 
 
-def _row_lengths(kind: str) -> torch.Tensor:
-    """[vocabulary]: factors of the output rows; a longer row is chosen more often."""
-    tokenizer = tiny_tokenizer(kind)
+def _row_lengths(tokenizer: Any, stops: float) -> torch.Tensor:
+    """[vocabulary]: factors of the output rows, `stops` for full stops; a longer row is chosen more often."""
     texts = [tokenizer.decode([i]) for i in range(len(tokenizer))]
     factors = torch.ones(len(texts))
     for i, text in enumerate(texts):
@@ -250,6 +255,6 @@ def _row_lengths(kind: str) -> torch.Tensor:
         elif text == "\n":
             factors[i] = 1.1
         elif "." in text:
-            factors[i] = 1.35 if kind == "bytes" else 1.15
+            factors[i] = stops
     factors[tokenizer.eos_token_id] = 1.25
     return factors

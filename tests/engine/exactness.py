@@ -214,10 +214,18 @@ class Pair:
     """The product's engine settings and the oracle on one model, compared answer by answer."""
 
     def __init__(
-        self, arch: str, dtype: torch.dtype, seed: int = 0, kind: str = "bytes", margin: Margin | None = None
+        self,
+        arch: str,
+        dtype: torch.dtype,
+        seed: int = 0,
+        kind: str = "bytes",
+        margin: Margin | None = None,
+        tokenizer: Any = None,
     ) -> None:
-        self.loaded = tiny_loaded(arch, dtype, seed, kind)
-        self.naive = NaiveModel(tiny_model(arch, dtype, seed, kind), tiny_tokenizer(kind))
+        """`tokenizer`: a real one in the place of the tiny one of this `kind`."""
+        spoken = tokenizer or tiny_tokenizer(kind)
+        self.loaded = loaded(tiny_model(arch, dtype, seed, kind, tokenizer), spoken, arch)
+        self.naive = NaiveModel(tiny_model(arch, dtype, seed, kind, tokenizer), spoken)
         self.margin = margin or Margin(exact=dtype == torch.float64)
         self.tolerance = TOLERANCE[dtype]
 

@@ -122,7 +122,8 @@ class NaiveModel:
         """Logits [vocabulary] of the token after `ids`."""
         if ids not in self.seen:
             with torch.inference_mode():
-                self.seen[ids] = self.model(input_ids=torch.tensor([ids]), use_cache=False).logits[0, -1]
+                output = self.model(input_ids=torch.tensor([ids]), use_cache=False, logits_to_keep=1)
+            self.seen[ids] = output.logits[0, -1]
         return self.seen[ids]
 
     def generate(
