@@ -10,7 +10,7 @@ from flare_local.engine.call import LanguageModel
 from flare_local.errors import UsageError
 from flare_local.policies.rules import Rules
 from flare_local.retrieval.document import Document
-from flare_local.tasks.exemplars import Exemplar, Exemplars
+from flare_local.tasks.exemplars import Exemplar, Exemplars, put, split_hint
 
 
 class Prompt:
@@ -23,7 +23,7 @@ class Prompt:
         self._encode = lm.encode
         self._rules = rules
         self._head = lm.bos + self._ids_of(exemplars_text(exemplars, rules))
-        self._case = self._ids_of(case_text(exemplars, one_line(question))) + lm.tail
+        self._case = self._ids_of(case_text(exemplars, question)) + lm.tail
 
     def ids(self, documents: Sequence[Document], answer: Sequence[int] = ()) -> tuple[int, ...]:
         """Token ids of `[E, D, x, y]`."""
@@ -35,21 +35,27 @@ class Prompt:
 
 def exemplars_text(exemplars: Exemplars, rules: Rules) -> str:
     """E: instruction and exemplars, each followed by a blank line; empty without both."""
+    before = "" if exemplars.before is None else exemplars_text(exemplars.before, rules)
     parts = [exemplars.instruction] if exemplars.instruction else []
     parts += [exemplar_text(exemplar, exemplars, rules) for exemplar in exemplars.examples]
-    return "".join(part + "\n\n" for part in parts)
+    parts += [exemplars.closing] if exemplars.closing else []
+    return before + "".join(part + "\n\n" for part in parts)
 
 
 def exemplar_text(exemplar: Exemplar, exemplars: Exemplars, rules: Rules) -> str:
-    """One exemplar: its documents, its question as the test question is put, its answer."""
+    """One exemplar: its documents, its question as the task's examples are put, its answer."""
     space = "" if exemplar.answer[:1].isspace() else " "
-    case = case_text(exemplars, exemplar.question)
+    case = put(exemplars.example_case or exemplars.case, exemplar.question, exemplar.hint)
     return documents_text(exemplar.documents, rules) + case + space + exemplar.answer
 
 
 def case_text(exemplars: Exemplars, question: str) -> str:
-    """x: the question as the model sees it, up to where its answer begins."""
-    return exemplars.case.replace("{question}", question)
+    """x: the question as the model sees it, up to where its answer begins.
+
+    Raises `UsageError` where a hint is missing.
+    """
+    asked, hint = split_hint(question) if exemplars.hinted else (question, "")
+    return put(exemplars.case, one_line(asked), one_line(hint))
 
 
 def documents_text(documents: Sequence[Document], rules: Rules) -> str:

@@ -1,7 +1,8 @@
 """Exemplars: worked examples that stand in front of every question. docs/exemplars.md describes the file."""
 
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flare_local.errors import UsageError
@@ -9,8 +10,9 @@ from flare_local.retrieval.document import Document
 
 CASE = "Question: {question}\nAnswer:"  # paper, appendix B, prompts of 2WikiMultihopQA
 HEAD_KEYS = {"instruction", "case"}
-EXEMPLAR_KEYS = {"question", "answer", "documents"}
+EXEMPLAR_KEYS = {"question", "hint", "answer", "documents"}
 DOCUMENT_KEYS = {"id", "title", "text"}
+HINT = "{hint}"
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,7 @@ class Exemplar:
     question: str
     answer: str
     documents: tuple[Document, ...] = ()
+    hint: str = ""  # what stands in the place of {hint}, where the task's questions come with hints
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,41 @@ class Exemplars:
     examples: tuple[Exemplar, ...] = ()
     instruction: str = ""  # text in front of the examples
     case: str = CASE  # a question as the model sees it, up to where its answer begins
+    example_case: str = ""  # how the examples' questions are put, where that differs from `case`
+    before: "Exemplars | None" = None  # another skill, shown first: its instruction and examples
+    closing: str = ""  # text after the examples
+
+    @property
+    def hinted(self) -> bool:
+        """Whether a question of this task comes with a hint."""
+        return HINT in self.case
+
+    @property
+    def count(self) -> int:
+        """Examples in front of a question, those of the skill before included."""
+        return len(self.examples) + (self.before.count if self.before is not None else 0)
+
+    def without_last(self, count: int) -> "Exemplars":
+        """These exemplars without the last `count` examples; those of the skill before go last."""
+        own = min(count, len(self.examples))
+        before = self.before
+        if before is not None:
+            before = before.without_last(count - own)
+        return replace(self, examples=self.examples[: len(self.examples) - own], before=before)
+
+
+def put(case: str, question: str, hint: str = "") -> str:
+    """`case` with its {question} and {hint} filled in; braces inside the texts are text."""
+    texts = {"{question}": question, HINT: hint}
+    return re.sub(r"\{question\}|\{hint\}", lambda place: texts[place.group()], case)
+
+
+def split_hint(question: str) -> tuple[str, str]:
+    """Question and hint of `Who ...? Hint: This question ...`. Raises `UsageError` where one of them is missing."""
+    asked, mark, hint = question.rpartition("Hint:")
+    if not mark or not asked.strip() or not hint.strip():
+        raise UsageError("This task's questions come with a hint.", "Write it behind the question: Who ...? Hint: ...")
+    return asked.strip(), hint.strip()
 
 
 NONE = Exemplars()
@@ -55,9 +93,11 @@ def read_exemplars(path: Path) -> Exemplars:
         case = _text(head, "case", place) if "case" in head else CASE
         if case.count("{question}") != 1:
             raise UsageError(f"{place}: `case` does not hold {{question}} once.", "Write {question} where it goes.")
+        if case.count(HINT) > 1:
+            raise UsageError(f"{place}: `case` holds {{hint}} more than once.", "Write {hint} where it goes.")
     if not objects:
         raise UsageError(f"{path}: no exemplars in it.", 'Write one {"question": ..., "answer": ...} a line.')
-    return Exemplars(tuple(_exemplar(item, place) for place, item in objects), instruction, case)
+    return Exemplars(tuple(_exemplar(item, place, HINT in case) for place, item in objects), instruction, case)
 
 
 def _object(line: str, place: str) -> dict[str, object]:
@@ -70,15 +110,18 @@ def _object(line: str, place: str) -> dict[str, object]:
     return value
 
 
-def _exemplar(item: dict[str, object], place: str) -> Exemplar:
+def _exemplar(item: dict[str, object], place: str, hinted: bool) -> Exemplar:
     _check_keys(item, EXEMPLAR_KEYS, place)
     documents = item.get("documents", [])
     if not isinstance(documents, list):
         raise UsageError(f"{place}: `documents` is not a list.", 'Write [{"title": ..., "text": ...}, ...].')
+    if "hint" in item and not hinted:
+        raise UsageError(f"{place}: `hint` has no place.", "Write {hint} into the `case` of the first line.")
     return Exemplar(
         question=_text(item, "question", place),
         answer=_text(item, "answer", place),
         documents=tuple(_document(value, rank, place) for rank, value in enumerate(documents, start=1)),
+        hint=_text(item, "hint", place) if hinted else "",
     )
 
 

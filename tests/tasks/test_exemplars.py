@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from flare_local.errors import UsageError
-from flare_local.tasks.exemplars import CASE, Exemplar, read_exemplars
+from flare_local.tasks.exemplars import CASE, Exemplar, Exemplars, put, read_exemplars, split_hint
 
 GOOD = '{"question": "Where?", "answer": "Here."}'
 
@@ -63,6 +63,9 @@ def test_line_separators_inside_a_string_do_not_split_it(tmp_path: Path) -> None
         (['{"instruction": "i", "question": "q", "answer": "a"}'], "line 1: unknown key"),
         (['{"case": "Q:"}', GOOD], "line 1: `case` does not hold {question} once"),
         ([GOOD, '{"instruction": "i"}'], "line 2: unknown key 'instruction'"),
+        (['{"question": "q", "hint": "h", "answer": "a"}'], "line 1: `hint` has no place"),
+        (['{"case": "{question}{hint}"}', GOOD], "line 2: `hint` is missing"),
+        (['{"case": "{question}{hint}{hint}"}', GOOD], "line 1: `case` holds {hint} more than once"),
         ([""], "no exemplars"),
         (["[" * 100_000], "line 1: not JSON"),
     ],
@@ -82,3 +85,35 @@ def test_an_absent_file_a_folder_and_foreign_bytes_are_refused(tmp_path: Path) -
     path.write_bytes(b'{"question": "caf\xe9"}')
     with pytest.raises(UsageError, match="not UTF-8"):
         read_exemplars(path)
+
+
+def test_questions_may_come_with_hints(tmp_path: Path) -> None:
+    head = '{"case": "Q: {question}\\nHint: {hint}\\nA:"}'
+    exemplars = read_exemplars(file(tmp_path, head, '{"question": "q", "hint": "h", "answer": "a"}'))
+    assert exemplars.hinted
+    assert exemplars.examples == (Exemplar("q", "a", hint="h"),)
+
+
+def test_a_hint_is_what_stands_behind_the_last_mark() -> None:
+    assert split_hint("Who? Hint: one. Hint:  two.\n") == ("Who? Hint: one.", "two.")
+
+
+@pytest.mark.parametrize("question", ["Who?", "Hint: h", "Who? Hint: "])
+def test_a_question_without_its_hint_is_refused(question: str) -> None:
+    with pytest.raises(UsageError, match="come with a hint"):
+        split_hint(question)
+
+
+def test_braces_in_a_question_or_a_hint_are_text() -> None:
+    assert put("{question}|{hint}", "{hint} {0}", "{question}\\1") == "{hint} {0}|{question}\\1"
+
+
+def test_the_last_examples_go_first_and_those_of_the_skill_before_last() -> None:
+    before = Exemplars((Exemplar("1", "a"), Exemplar("2", "a")))
+    exemplars = Exemplars((Exemplar("3", "a"), Exemplar("4", "a")), before=before)
+    assert exemplars.count == 4
+    left = exemplars.without_last(3)
+    assert (left.examples, left.count) == ((), 1)
+    assert left.before is not None
+    assert left.before.examples == before.examples[:1]
+    assert exemplars.without_last(0) == exemplars
