@@ -17,8 +17,9 @@ import torch
 
 from flare_local.engine.cache_folder import cache_folder
 from flare_local.engine.text import TextCodec
-from tests.engine.exactness import Meter, Pair
+from tests.engine.exactness import CORPUS, EXAMPLES, Meter, Pair
 from tests.oracle.options import Options
+from tests.oracle.prompt import documents_block, exemplars_block, question_block
 from tests.oracle.tokens import PromptText, TokenText
 from tests.tiny_models import tiny_questions, tiny_text, tiny_tokenizer
 
@@ -88,6 +89,24 @@ def test_text_pieces_and_starts_of_any_ids_are_the_oracles(tokenizer: Any) -> No
         if "\ufffd" not in text:
             assert codec.last_tokens(text, most) == expected
     assert unfinished > 3
+
+
+@pytest.mark.skipif(not FOLDERS, reason="no model is converted yet: scripts/demo.sh does it")
+@pytest.mark.parametrize("size", FOLDERS, ids=str)
+def test_seams_at_which_the_whole_text_would_be_encoded_differently(size: int) -> None:
+    """A prompt's ids are those of its pieces. GPT-2's way of splitting (SmolLM2) takes the blank line that ends E as
+    one token at the end of a text, and as two before a word; every other seam is as in the whole text.
+    """
+    encode = PromptText(real(size)).encode
+    passages, rng = CORPUS.passages, random.Random(2)
+    differ = Counter[str]()
+    for question in tiny_questions(50, 42):
+        block = documents_block(rng.sample(passages, 2), "paper")
+        pieces = [exemplars_block("", EXAMPLES, "paper"), block, question_block(question), " " + rng.choice(TEXTS[3:])]
+        for seam, before, after in zip(("E|D", "D|x", "x|y"), pieces, pieces[1:], strict=False):
+            differ[seam] += encode(before + after) != encode(before) + encode(after)
+    assert differ["E|D"] in (0, 50)
+    assert differ["D|x"] == differ["x|y"] == 0
 
 
 @pytest.mark.skipif(not FOLDERS, reason="no model is converted yet: scripts/demo.sh does it")
