@@ -4,14 +4,20 @@ Options, questions and pools are drawn at random, each architecture with its own
 where something that must be compared hardly ever happened.
 """
 
+import asyncio
+import json
 import random
 
 import pytest
 import torch
 
-from tests.engine.exactness import Meter, Pair, check_integrity, random_options, slots_needed, splits
+from flare_local.trace.json import answer_line
+from tests.engine.exactness import CORPUS, Meter, Pair, ask, check_integrity, random_options, slots_needed, splits
+from tests.oracle.certificate import Rejected, certify
 from tests.oracle.margin import Margin
-from tests.tiny_models import ARCHITECTURES, tiny_questions
+from tests.oracle.options import Options
+from tests.oracle.trace import from_json
+from tests.tiny_models import ARCHITECTURES, tiny_model, tiny_questions, tiny_tokenizer
 
 KINDS = ("bytes", "metaspace")
 METER = Meter()
@@ -39,20 +45,20 @@ def compare_in_turn(arch: str, dtype: torch.dtype, rounds: int, seed: int) -> No
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_fp64_answers_are_the_oracles(arch):
+def test_fp64_answers_are_the_oracles(arch: str) -> None:
     compare_in_turn(arch, torch.float64, rounds=4, seed=0)
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_fp32_answers_are_the_oracles_within_the_margin(arch):
+def test_fp32_answers_are_the_oracles_within_the_margin(arch: str) -> None:
     compare_in_turn(arch, torch.float32, rounds=2, seed=1)
 
 
-def test_near_ties_in_fp32_are_rare():
+def test_near_ties_in_fp32_are_rare() -> None:
     MARGIN.check()
 
 
-def test_meter_everything_was_compared_often_enough():
+def test_meter_everything_was_compared_often_enough() -> None:
     if {(arch, dtype) for arch in ARCHITECTURES for dtype in (torch.float64, torch.float32)} != SEEN:
         pytest.skip("only a part of the suite ran")
     print(METER.counts, MARGIN.decisions, len(MARGIN.cases))
@@ -79,8 +85,24 @@ def test_meter_everything_was_compared_often_enough():
     assert not rare, f"hardly ever compared: {rare}"
 
 
+@pytest.mark.parametrize("schedule", ["paper", "released"])
+def test_json_trace_is_enough_to_certify_an_answer(schedule: str) -> None:
+    """What `ask --json --trace` prints, read by the oracle, judged by a model loaded anew."""
+    options = Options(schedule=schedule, theta=0.2, beta=0.5, max_new_tokens=48)
+    pair = Pair("qwen3", torch.float32, 2)
+    with pair.engine() as engine:
+        for question in tiny_questions(3, 9):
+            answer = asyncio.run(ask(engine, options, question))
+            trace = from_json(json.loads(answer_line(answer, full=True)))
+            judge = tiny_model("qwen3", torch.float32, 2)
+            certify(judge, tiny_tokenizer(), CORPUS.search, options, trace, full_every=2)
+            trace["calls"][0]["probabilities"][0] += 2e-4
+            with pytest.raises(Rejected):
+                certify(judge, tiny_tokenizer(), CORPUS.search, options, trace)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 8))
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_many_more_answers(arch, seed):
+def test_many_more_answers(arch: str, seed: int) -> None:
     compare_in_turn(arch, (torch.float64, torch.float32)[seed % 2], rounds=6, seed=seed)

@@ -30,6 +30,28 @@ def call_entry(prompt: Sequence[int], limit: int, output: Any) -> dict[str, Any]
     }
 
 
+def from_json(answer: Mapping[str, Any]) -> Trace:
+    """The object of `ask --json --trace` (docs/json.md) in this format."""
+    first = [answer["search"]] if answer["search"] else []
+    later = [step for step in answer["steps"] if step["queries"]]
+    kept = ("prompt", "limit", "probabilities", "text", "stop", "eos_probability")
+    return {
+        "question": answer["question"],
+        "answer": answer["answer"],
+        "stop": answer["stop_reason"],
+        "calls": [{"tokens": call["ids"], **{key: call[key] for key in kept}} for call in answer["calls"]],
+        "searches": [
+            {"query": query, "documents": [document["id"] for document in search["documents"]]}
+            for search in [*first, *later]
+            for query in search["queries"]
+        ],
+        "steps": [
+            {"triggered": step["triggered"], "query": step["queries"][0] if step["queries"] else None}
+            for step in answer["steps"]
+        ],
+    }
+
+
 def differences(one: Mapping[str, Any], other: Mapping[str, Any], tolerance: float) -> list[str]:
     """Where two traces disagree, in words; probabilities may be `tolerance` apart."""
     found = []
