@@ -60,3 +60,7 @@ class JavaError(FlareError):
 
 class DiskFull(FlareError):
     """A disk is full or read-only; what was complete stays."""
+
+
+class RunFault(FlareError):
+    """A run folder belongs to other questions or settings, is in use, or is broken."""

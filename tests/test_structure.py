@@ -31,10 +31,11 @@ MAY_IMPORT = {
     "policies": BASE | {"engine", "retrieval", "tasks", "trace"},
     "embedded": BASE | {"engine", "retrieval", "tasks", "policies", "trace"},
     "runs": BASE | {"engine", "retrieval", "tasks", "trace", "policies"},
+    "runs": BASE | {"engine", "trace"},
     "api": BASE | {"engine", "retrieval", "tasks", "trace", "policies"},
     "": {"api", "engine", "retrieval", "tasks", "trace", "policies"},
     "cli": BASE
-    | {"", "option", "config", "engine", "retrieval", "tasks", "trace", "policies", "embedded", "api"}
+    | {"", "option", "config", "engine", "retrieval", "tasks", "trace", "policies", "embedded", "api", "runs"}
     | {"runs"},
     "__main__": {"cli"},
 }

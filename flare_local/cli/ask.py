@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flare_local.cli.console import err
-from flare_local.cli.opening import Task, open_codec, open_engine, open_retriever, task_of, uses_embedded_index
+from flare_local.cli.opening import Task, open_codec, open_engine, open_index_of, say_what_is_embedded, task_of
 from flare_local.cli.options import with_options
 from flare_local.cli.sources import Options
 from flare_local.errors import UsageError
@@ -36,7 +36,7 @@ def ask(
     if not text.strip():
         raise UsageError("The question is empty.", 'Ask something: flare-local ask "Who ...?"')
     task = task_of(options)
-    _say_what_is_embedded(task, options)
+    say_what_is_embedded(task, options)
     if options.output.dry_run:
         _show_prompt(text, task, options)
     else:
@@ -68,7 +68,7 @@ def _answer(question: str, task: Task, options: Options) -> None:
     from flare_local.api import Ask
 
     with ExitStack() as opened:
-        index = _index(opened, task, options)
+        index = open_index_of(task, options, opened)
         engine = opened.enter_context(open_engine(options.model))
 
         def answer(observe: Observer | None) -> Answer:
@@ -88,14 +88,6 @@ def _answer(question: str, task: Task, options: Options) -> None:
             _trace(question, task, answer)
         else:
             _stream(answer)
-
-
-def _index(opened: ExitStack, task: Task, options: Options) -> "LuceneIndex | Bm25sIndex | None":
-    if not task.method.retrieves:
-        return None
-    index = open_retriever(options.retrieval)
-    opened.callback(index.close)
-    return index
 
 
 def _stream(answer: Callable[[Observer], Answer]) -> None:
@@ -128,19 +120,11 @@ def _show_prompt(question: str, task: Task, options: Options) -> None:
     frame = codec.chat_frame() if options.model.chat_template else None
     model = SilentModel(codec, codec.bos, ()) if frame is None else SilentModel(codec, frame.head, frame.tail)
     with ExitStack() as opened:
-        index = _index(opened, task, options)
+        index = open_index_of(task, options, opened)
         answer = asyncio.run(task.method.answer(model, index, question, task.exemplars, task.rules, None))
     first = answer.writings[0]
     print(safe_text(codec.decode(first.prompt)), flush=True)
     print(f"{len(first.prompt)} tokens; up to {first.max_new_tokens} new ones are asked for at first.", file=sys.stderr)
-
-
-def _say_what_is_embedded(task: Task, options: Options) -> None:
-    embedded = ["model SmolLM2-135M-Instruct"] if options.model.model is None else []
-    if uses_embedded_index(options):
-        embedded.append("index of an invented town with its exemplars" if task.method.retrieves else "exemplars")
-    if embedded:
-        print(f"Using the embedded {' and the embedded '.join(embedded)} (--model, --index).", file=sys.stderr)
 
 
 def _from_stdin() -> str:

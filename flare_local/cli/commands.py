@@ -19,6 +19,7 @@ class Command:
 COMMANDS = {
     "demo": Command("flare_local.cli.demo:demo", "Questions about an invented town, answered by FLARE step by step."),
     "ask": Command("flare_local.cli.ask:ask", "Answer a question."),
+    "batch": Command("flare_local.cli.batch:batch", "Answer many questions at once, into a folder."),
     "index": Command("flare_local.cli.index:app", "Build, search and check indexes."),
     "methods": Command("flare_local.cli.methods:methods", "The methods, one line each."),
     "config": Command("flare_local.cli.config:app", "Show the options in force and where each came from."),

@@ -1,5 +1,7 @@
 """From resolved options to what answers a question: rules, exemplars, engine and index."""
 
+import sys
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,6 +106,24 @@ def open_retriever(options: RetrievalOptions) -> "LuceneIndex | Bm25sIndex":
     from flare_local.retrieval.open import open_index
 
     return open_index(index_name(options), k1=options.k1, b=options.b, scoring=options.bm25)
+
+
+def open_index_of(task: Task, options: Options, opened: ExitStack) -> "LuceneIndex | Bm25sIndex | None":
+    """The index, where the method searches; `opened` closes it."""
+    if not task.method.retrieves:
+        return None
+    index = open_retriever(options.retrieval)
+    opened.callback(index.close)
+    return index
+
+
+def say_what_is_embedded(task: Task, options: Options) -> None:
+    """One line on stderr, where the user named no model or no index."""
+    embedded = ["model SmolLM2-135M-Instruct"] if options.model.model is None else []
+    if uses_embedded_index(options):
+        embedded.append("index of an invented town with its exemplars" if task.method.retrieves else "exemplars")
+    if embedded:
+        print(f"Using the embedded {' and the embedded '.join(embedded)} (--model, --index).", file=sys.stderr)
 
 
 def model_name(options: ModelOptions) -> str:

@@ -11,6 +11,7 @@ from flare_local.engine.forward import PackedForward
 from flare_local.engine.loop import Loop
 from flare_local.engine.output import Output
 from flare_local.engine.pool import KVPool
+from flare_local.engine.pool_use import PoolUse
 from flare_local.engine.text import ChatFrame, TextCodec
 from flare_local.errors import PoolTooSmall, PromptTooLong
 
@@ -119,6 +120,11 @@ class Engine:
                 f"Raise --kv-memory so that it holds {needed} tokens.",
             )
         return await asyncio.wrap_future(self._loop.submit(call))
+
+    @property
+    def pool_use(self) -> PoolUse:
+        """The most slots that were needed so far."""
+        return self._loop.use
 
     def close(self) -> None:
         """Ends the engine's thread. Calls on their way are cancelled."""

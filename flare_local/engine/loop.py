@@ -15,6 +15,7 @@ from flare_local.engine.ledger import Ledger
 from flare_local.engine.output import Output
 from flare_local.engine.plan import Stretch
 from flare_local.engine.pool import KVPool
+from flare_local.engine.pool_use import PoolUse
 from flare_local.engine.prefix_tree import PrefixTree
 from flare_local.engine.running import Running
 from flare_local.engine.scores import score
@@ -41,6 +42,7 @@ class Loop:
     ) -> None:
         self.pool = pool
         self.tree = PrefixTree(pool)
+        self.use = PoolUse(pool.slots)
         self._forward = forward
         self._new_output = new_output
         self._reuse = reuse
@@ -126,6 +128,7 @@ class Loop:
         return batch
 
     def _run(self, batch: Batch) -> None:
+        self.use.note(self.pool, self.tree, self._running)
         started = perf_counter()
         logits = self._forward([stretch for _, stretch in batch], self.pool)
         rows = [

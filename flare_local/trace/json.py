@@ -12,19 +12,15 @@ Json = dict[str, object]
 
 
 def answer_line(answer: Answer, full: bool = False) -> str:
-    """One line of ASCII. Raises `FlareError` where a number is NaN or infinite: JSON has no such value."""
-    value = answer_object(answer, full)
-    for place, number in _numbers(value, ""):
-        if not isfinite(number):
-            raise FlareError(
-                f"The answer cannot be written as JSON: {place.lstrip('.')} is {number}.",
-                "The model computed it; try --dtype float32.",
-            )
-    return json.dumps(value, allow_nan=False)
+    """One line of ASCII; see `answer_object`."""
+    return json.dumps(answer_object(answer, full), allow_nan=False)
 
 
 def answer_object(answer: Answer, full: bool = False) -> Json:
-    """The object of `--json`. `full` adds every call of the model with its prompt: enough to prove the answer."""
+    """The object of `--json`. `full` adds every call of the model with its prompt: enough to prove the answer.
+
+    Raises `FlareError` where a number is NaN or infinite: JSON has no such value.
+    """
     value: Json = {
         "question": answer.question,
         "method": answer.method,
@@ -39,6 +35,12 @@ def answer_object(answer: Answer, full: bool = False) -> Json:
     }
     if full:
         value["calls"] = [_call(writing) for writing in answer.writings]
+    for place, number in _numbers(value, ""):
+        if not isfinite(number):
+            raise FlareError(
+                f"The answer cannot be written as JSON: {place.lstrip('.')} is {number}.",
+                "The model computed it; try --dtype float32.",
+            )
     return value
 
 
