@@ -24,15 +24,18 @@ class _Seen:
     masks: list[torch.Tensor] = field(default_factory=list)  # kept alive, so that identities stay apart
     layers: list[int] = field(default_factory=list)
     fault: str = ""
+    capped: bool = False  # a soft cap or attention sinks were handed to a layer
 
 
 _seen = _Seen()
 
 
-def check_masks(module: Any, device: torch.device, name: str, tokens: int) -> None:
+def check_masks(module: Any, device: torch.device, name: str, tokens: int) -> str:
     """Runs `tokens` tokens through `module` with recording masks. Raises `ModelRefused` with what it asked for.
 
-    Leaves `module` with the recording attention: the caller sets the next one.
+    Returns the name of the Transformers attention that computes all that the layers ask for: "sdpa" (which leaves out
+    soft caps and sinks, in some versions silently) or "eager" (whose softmax is fp32 in float64 models too). Leaves
+    `module` with the recording attention: the caller sets the next one.
     """
     global _seen
     _seen = _Seen()
@@ -44,9 +47,13 @@ def check_masks(module: Any, device: torch.device, name: str, tokens: int) -> No
     layers = int(module.config.get_text_config().num_hidden_layers)
     fault = seen.fault
     if not fault and sorted(seen.layers) != list(range(layers)):
-        fault = f"{len(set(seen.layers))} of its {layers} layers use the attention interface, once each"
+        fault = (
+            f"attention was called for layers {sorted(seen.layers)}, but each of its {layers} layers must call it "
+            "once, through Transformers' attention interface"
+        )
     if fault:
         raise ModelRefused(f"{name} ({module.config.model_type}) cannot run here: {fault}.", "Use another model.")
+    return "eager" if seen.capped else "sdpa"
 
 
 def _record_mask(*positional: Any, local_size: int | None = None, **options: Any) -> torch.Tensor | None:
@@ -65,11 +72,14 @@ def _record_attention(
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
     sliding_window: int | None = None,
+    softcap: float | None = None,
+    s_aux: torch.Tensor | None = None,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
     """Notes what layer `module` was given. The result is zero, in the right shape `[batch, T, heads, value_dim]`."""
     layer = int(getattr(module, "layer_idx", len(_seen.layers)))
     _seen.layers.append(layer)
+    _seen.capped = _seen.capped or softcap is not None or s_aux is not None
     count = query.shape[2]
     at = torch.arange(count, device=query.device)
     expected = at[None, :] <= at[:, None]

@@ -23,7 +23,7 @@ from flare_local.engine.plan import LONG_RUN, Stretch
 from flare_local.engine.pool import KVPool
 from flare_local.engine.slots import joined
 from flare_local.engine.twin import make_twin
-from flare_local.errors import ModelRefused
+from flare_local.errors import FlareError, ModelRefused, OutOfMemory
 
 PROBE_TOKENS = 24  # three of the twin's windows
 
@@ -80,20 +80,32 @@ def check_model(model: LoadedModel, *, fresh: bool = False) -> Checked:
             return Checked(**json.loads(found))
         except (ValueError, TypeError):
             pass  # written by another version: check again
-    with _own_attention(model.module):
-        check_masks(model.module, model.device, model.name, 4)
+    with _own_attention(model.module, model.name):
+        reference = check_masks(model.module, model.device, model.name, 4)
         twin_distance = _check_twin(model)
-        distance, allowed = _check_itself(model)
+        distance, allowed = _check_itself(model, reference)
     checked = Checked(distance, allowed, twin_distance)
     remember(known, json.dumps(asdict(checked)))
     return checked
 
 
 @contextmanager
-def _own_attention(module: Any) -> Iterator[None]:
+def _own_attention(module: Any, name: str) -> Iterator[None]:
+    """Sets the module's attention back afterwards; what its code raises becomes a refusal."""
     before = module.config._attn_implementation
     try:
         yield
+    except torch.OutOfMemoryError as error:
+        raise OutOfMemory(f"{name} fits, but its first forward does not.", "Use --device-map auto.") from error
+    except FlareError:
+        raise
+    except Exception as error:  # the model's own code, which was written for other callers
+        reason = " ".join(str(error).split())[:200]
+        raise ModelRefused(
+            f"{name} ({module.config.model_type}) cannot run here: its forward fails "
+            f"({type(error).__name__}: {reason}).",
+            "Use another model.",
+        ) from error
     finally:
         module.set_attn_implementation(before)
 
@@ -103,20 +115,20 @@ def _check_twin(model: LoadedModel) -> float | None:
     if twin is None:
         return None
     host = torch.device("cpu")
-    check_masks(twin, host, model.name, PROBE_TOKENS)
+    reference = check_masks(twin, host, model.name, PROBE_TOKENS)
     rows = _random_rows(twin, TWIN_TRIAL)
-    plain = _plain_logits(twin, host, rows, TWIN_TRIAL, "sdpa")
+    plain = _plain_logits(twin, host, rows, TWIN_TRIAL, reference)
     distance = _largest(_engine_logits(twin, host, rows, TWIN_TRIAL), plain)
     _judge(model, distance, FLOAT64_SHARE, "a small copy of it with a short window")
     return distance
 
 
-def _check_itself(model: LoadedModel) -> tuple[float, float]:
+def _check_itself(model: LoadedModel, reference: str) -> tuple[float, float]:
     """Distance of the engine's logits from the model's own, and what is allowed."""
     module, device = model.module, model.device
     rows = _random_rows(module, MODEL_TRIAL)
     ours = _engine_logits(module, device, rows, MODEL_TRIAL)
-    plain = _plain_logits(module, device, rows, MODEL_TRIAL, "sdpa")
+    plain = _plain_logits(module, device, rows, MODEL_TRIAL, reference)
     if model.dtype in (torch.float32, torch.float64):
         distance = _largest(ours, plain)
         allowed = FLOAT64_SHARE if model.dtype is torch.float64 else FLOAT32_SHARE
@@ -183,7 +195,7 @@ def _plain_logits(
     """The same rows from the unmodified model, one forward a sequence, without any cache."""
     try:
         module.set_attn_implementation(attention)
-    except ValueError:  # soft caps and sinks are known to eager alone
+    except ValueError:  # a class without sdpa
         module.set_attn_implementation("eager")
     return torch.cat([_run(module, device, rows[0]), _run(module, device, rows[1])[trial.prefix :]])
 

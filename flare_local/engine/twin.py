@@ -56,12 +56,13 @@ def make_twin(module: Any) -> Any | None:
             torch.manual_seed(0)
             twin = model_class._from_config(config, dtype=torch.float64)
             _randomise(twin)
+        if hasattr(twin, "set_experts_implementation"):
+            with suppress(ValueError):
+                twin.set_experts_implementation("eager")
+        twin.eval().requires_grad_(False)(input_ids=torch.arange(WINDOW)[None], use_cache=False)
     except Exception:  # a config class may refuse any combination of sizes; the model itself is checked in any case
         return None
-    if hasattr(twin, "set_experts_implementation"):
-        with suppress(ValueError):
-            twin.set_experts_implementation("eager")
-    return twin.eval().requires_grad_(False)
+    return twin
 
 
 def _class_of(config: Any) -> Any | None:
@@ -86,7 +87,9 @@ def _shrink(config: Any) -> None:
     values |= dict.fromkeys(_HIDDEN, key_heads * group * HEAD_DIM)
     values |= dict.fromkeys(_LAYERS, len(kept))
     values |= dict.fromkeys(_HEADS, key_heads * group)
-    values |= {"head_dim": HEAD_DIM, "num_key_value_heads": key_heads}
+    # In latent attention (DeepSeek) head_dim is the width of the rotated part, which stays.
+    head_dim = getattr(config, "qk_rope_head_dim", None) or HEAD_DIM
+    values |= {"head_dim": head_dim, "num_key_value_heads": key_heads}
     for name, value in values.items():
         if getattr(config, name, None) is not None:
             setattr(config, name, value)

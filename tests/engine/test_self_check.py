@@ -71,7 +71,7 @@ def test_a_pass_is_kept_and_a_refusal_is_not(monkeypatch: pytest.MonkeyPatch) ->
 def test_another_content_is_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     check_model(loaded("llama"))
     monkeypatch.setattr(self_check, "check_masks", None)
-    with pytest.raises(TypeError):
+    with pytest.raises(ModelRefused, match="'NoneType' object is not callable"):
         check_model(loaded("llama", torch.float64))
 
 
@@ -145,7 +145,9 @@ def test_masks_that_the_engine_does_not_know_are_refused() -> None:
 
 
 def test_layers_beside_the_attention_interface_are_refused() -> None:
-    with pytest.raises(ModelRefused, match="0 of its 2 layers use the attention interface"):
+    with pytest.raises(
+        ModelRefused, match=r"attention was called for layers \[\], but each of its 2 layers must call it once"
+    ):
         check_masks(tiny("falcon"), CPU, "some/model", 4)
 
 
@@ -164,3 +166,10 @@ def test_a_model_whose_layers_lie_on_disk_passes_and_generates(tmp_path: Path) -
         with Engine(model, slots=200) as engine:
             answers.append(asyncio.run(engine.generate(Call(prompt=(5, 17, 42), max_new_tokens=20))).tokens)
     assert answers[0] == answers[1]
+
+
+def test_a_forward_that_fails_is_a_refusal_with_its_reason() -> None:
+    model = loaded("llama")
+    model.module.model.norm.forward = None
+    with pytest.raises(ModelRefused, match=r"its forward fails \(TypeError: .*\)"):
+        check_model(model)
