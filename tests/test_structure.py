@@ -30,15 +30,12 @@ MAY_IMPORT = {
     "trace": BASE | {"engine", "retrieval", "policies"},
     "policies": BASE | {"engine", "retrieval", "tasks", "trace"},
     "embedded": BASE | {"engine", "retrieval", "tasks", "policies", "trace"},
-    "runs": BASE | {"engine", "retrieval", "tasks", "trace", "policies"},
     "runs": BASE | {"engine", "trace"},
     "api": BASE | {"engine", "retrieval", "tasks", "trace", "policies"},
     "": {"api", "engine", "retrieval", "tasks", "trace", "policies"},
-    "cli": BASE
-    | {"", "option", "config", "engine", "retrieval", "tasks", "trace", "policies", "embedded", "api", "runs"}
-    | {"runs"},
     "__main__": {"cli"},
 }
+MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"__main__"}
 
 
 def modules() -> list[Path]:
