@@ -30,6 +30,12 @@ class HuggingFace:
     def encode(self, text: str) -> tuple[int, ...]:
         return self.codec.encode(text)
 
+    def decode(self, ids: tuple[int, ...]) -> str:
+        return self.codec.decode(ids)
+
+    def ids_beginning(self, text: str) -> tuple[int, ...]:
+        return self.codec.ids_beginning(text)
+
     def last_tokens(self, text: str, count: int) -> str:
         return self.codec.last_tokens(text, count)
 
@@ -40,6 +46,7 @@ class HuggingFace:
         until: Until,
         max_new_tokens: int,
         stop: tuple[str, ...] = STOP_STRINGS,
+        marks: tuple[str, ...] = (),
         speculate: tuple[int, ...] = (),
         logit_bias: Mapping[int, float] | None = None,
         banned: frozenset[int] = frozenset(),
@@ -61,13 +68,13 @@ class HuggingFace:
             top_k=None,
             eos_token_id=sorted(self.eos_ids),
             pad_token_id=min(self.eos_ids),
-            stop_strings=list(stop) or None,
-            tokenizer=self.codec.tokenizer if stop else None,
+            stop_strings=[*stop, *marks] or None,
+            tokenizer=self.codec.tokenizer if stop or marks else None,
             output_logits=True,
             return_dict_in_generate=True,
         )
         new = out.sequences[0, len(prompt) :].tolist()
-        output = Output(Call(prompt, until, max_new_tokens, stop), self.codec, self.eos_ids)
+        output = Output(Call(prompt, until, max_new_tokens, stop, marks), self.codec, self.eos_ids)
         for token, logits in zip(new, out.logits, strict=True):
             if not output.done:
                 output.push(token, float(logits[0].float().softmax(-1)[token]))

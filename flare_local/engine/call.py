@@ -17,6 +17,7 @@ class StopReason(StrEnum):
     BOUNDARY = "boundary"  # the unit (a sentence, say) is complete and text was cut off after it
     EOS = "eos"  # the model ended its answer
     STOP = "stop"  # a stop string appeared
+    MARK = "mark"  # a mark appeared; it is part of the output
     LENGTH = "length"  # max_new_tokens were generated
 
 
@@ -71,6 +72,7 @@ class Call:
     until: Until = Whole()
     max_new_tokens: int = LOOK_AHEAD
     stop: tuple[str, ...] = STOP_STRINGS
+    marks: tuple[str, ...] = ()  # as stop strings, but kept: the output ends right behind the first that appears
     speculate: tuple[int, ...] = ()  # ids that may follow the prompt (a rejected draft); never changes the result
     logit_bias: Mapping[int, float] = field(default_factory=dict)  # added before the choice, not to probabilities
     banned: frozenset[int] = frozenset()  # ids that may not be chosen
@@ -114,6 +116,14 @@ class LanguageModel(Protocol):
         """Ids of one prompt segment as data: special tokens written in the text stay plain text; no BOS."""
         ...
 
+    def decode(self, ids: tuple[int, ...]) -> str:
+        """The text that `ids` add to a text in front of them."""
+        ...
+
+    def ids_beginning(self, text: str) -> tuple[int, ...]:
+        """Ids of all tokens whose text begins with `text` (ASCII), after leading spaces or none; no control tokens."""
+        ...
+
     def last_tokens(self, text: str, count: int) -> str:
         """The end of `text`, at most `count` of the model's tokens long (query truncation)."""
         ...
@@ -125,6 +135,7 @@ class LanguageModel(Protocol):
         until: Until,
         max_new_tokens: int,
         stop: tuple[str, ...] = STOP_STRINGS,
+        marks: tuple[str, ...] = (),
         speculate: tuple[int, ...] = (),
         logit_bias: Mapping[int, float] | None = None,
         banned: frozenset[int] = frozenset(),

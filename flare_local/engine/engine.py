@@ -167,6 +167,14 @@ class Question:
         """Ids of one prompt segment, as data."""
         return self.codec.encode(text)
 
+    def decode(self, ids: tuple[int, ...]) -> str:
+        """The text that `ids` add to a text in front of them."""
+        return self.codec.decode(ids)
+
+    def ids_beginning(self, text: str) -> tuple[int, ...]:
+        """Ids of all tokens whose text begins with `text`, after leading spaces or none."""
+        return self.codec.ids_beginning(text)
+
     def last_tokens(self, text: str, count: int) -> str:
         """The end of `text`, at most `count` tokens long."""
         return self.codec.last_tokens(text, count)
@@ -178,6 +186,7 @@ class Question:
         until: Until,
         max_new_tokens: int,
         stop: tuple[str, ...] = STOP_STRINGS,
+        marks: tuple[str, ...] = (),
         speculate: tuple[int, ...] = (),
         logit_bias: Mapping[int, float] | None = None,
         banned: frozenset[int] = frozenset(),
@@ -189,6 +198,7 @@ class Question:
             until=until,
             max_new_tokens=max_new_tokens,
             stop=stop,
+            marks=marks,
             speculate=speculate,
             logit_bias=logit_bias or {},
             banned=banned,

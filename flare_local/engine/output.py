@@ -19,7 +19,7 @@ class Output:
         self._codec = codec
         self._eos_ids = eos_ids
         self._ended: StopReason | None = None
-        self._stop_at = -1  # character where a stop string begins
+        self._ends_at = -1  # character where a stop string begins, or a mark ends
         unit = call.until.count if isinstance(call.until, Tokens) else call.max_new_tokens
         self._limit = min(unit, call.max_new_tokens)
         self._full = (
@@ -50,9 +50,8 @@ class Output:
         self.tokens.append(token)
         self.probabilities.append(probability)
         text = self._codec.decode(tuple(self.tokens))
-        found = [at for at in map(text.find, self.call.stop) if at >= 0]
-        if found:
-            self._stop_at, self._ended = min(found), StopReason.STOP
+        if found := first_end(text, self.call.stop, self.call.marks):
+            self._ends_at, self._ended = found
         elif (
             self._may_cut and certain_cut(text, self.call.until) is not None and not ends_in_stop(text, self.call.stop)
         ):
@@ -66,12 +65,13 @@ class Output:
         text = self._codec.decode(tuple(self.tokens))
         starts = self._codec.starts(tuple(self.tokens))
         kept, reason = len(self.tokens), self._ended
-        if reason is StopReason.STOP:
-            text = text[: self._stop_at]
-            kept = kept_tokens(starts, self._stop_at)
+        if reason in (StopReason.STOP, StopReason.MARK):
+            text = text[: self._ends_at]
+            kept = kept_tokens(starts, self._ends_at)
         cut = final_cut(text, self.call.until) if self._may_cut else None
         if cut is not None:
             kept, reason = kept_tokens(starts, cut), StopReason.BOUNDARY
+        if reason in (StopReason.BOUNDARY, StopReason.MARK):
             text = self._codec.decode(tuple(self.tokens[:kept]))
         return Generation(
             tokens=tuple(self.tokens[:kept]),
@@ -82,6 +82,13 @@ class Output:
             eos_probability=self.eos_probability if reason is StopReason.EOS else None,
             counters=counters,
         )
+
+
+def first_end(text: str, stops: Sequence[str], marks: Sequence[str]) -> tuple[int, StopReason] | None:
+    """Where `text` ends because of a stop string (before it) or a mark (behind it), whichever begins first."""
+    found = [(at, at, StopReason.STOP) for at in map(text.find, stops) if at >= 0]
+    found += [(at, at + len(mark), StopReason.MARK) for mark in marks if (at := text.find(mark)) >= 0]
+    return min(found)[1:] if found else None
 
 
 def ends_in_stop(text: str, stops: Sequence[str]) -> bool:

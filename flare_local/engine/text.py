@@ -35,6 +35,7 @@ class TextCodec:
         self.tokenizer = tokenizer
         self.encode = lru_cache(maxsize=1024)(self._encode)  # long segments (exemplars) come again and again
         self.decode = lru_cache(maxsize=8192)(self._decode)  # starts() of n + 1 ids re-reads the n prefixes
+        self.ids_beginning = lru_cache(maxsize=8)(self._ids_beginning)
         self._controls = _control_tokens(tokenizer)
         self._anchor = self._ids("a")
         self._anchor_length = len(self._raw(self._anchor))
@@ -74,6 +75,17 @@ class TextCodec:
         """The text each id adds; joined they are `decode(ids)`. The id that completes a character carries it."""
         text = self.decode(ids)
         return tuple(text[begin:end] for begin, end in pairwise([*self.starts(ids), len(text)]))
+
+    def _ids_beginning(self, text: str) -> tuple[int, ...]:
+        """Ids of all tokens whose text begins with `text` (ASCII), after leading spaces or none; no control tokens."""
+        written, byte = text[0], f"<0x{ord(text[0]):02X}>"  # tokenizers write ASCII as it is, or as a named byte
+        vocabulary = self.tokenizer.get_vocab().items()
+        likely = sorted({token for name, token in vocabulary if written in name or name == byte})
+        return tuple(
+            token
+            for token in likely
+            if token not in self._controls and self._decode((token,)).lstrip(" ").startswith(text)
+        )
 
     def last_tokens(self, text: str, count: int) -> str:
         """`text` if it is at most `count` tokens long, else the text of its last `count` tokens, stripped."""

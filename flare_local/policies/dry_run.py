@@ -18,6 +18,10 @@ class Codec(Protocol):
 
     def encode(self, text: str, /) -> tuple[int, ...]: ...
 
+    def decode(self, ids: tuple[int, ...], /) -> str: ...
+
+    def ids_beginning(self, text: str, /) -> tuple[int, ...]: ...
+
     def last_tokens(self, text: str, count: int) -> str: ...
 
 
@@ -33,6 +37,12 @@ class SilentModel:
     def encode(self, text: str) -> tuple[int, ...]:
         return self.codec.encode(text)
 
+    def decode(self, ids: tuple[int, ...]) -> str:
+        return self.codec.decode(ids)
+
+    def ids_beginning(self, text: str) -> tuple[int, ...]:
+        return self.codec.ids_beginning(text)
+
     def last_tokens(self, text: str, count: int) -> str:
         return self.codec.last_tokens(text, count)
 
@@ -43,6 +53,7 @@ class SilentModel:
         until: Until,
         max_new_tokens: int,
         stop: tuple[str, ...] = STOP_STRINGS,
+        marks: tuple[str, ...] = (),
         speculate: tuple[int, ...] = (),
         logit_bias: Mapping[int, float] | None = None,
         banned: frozenset[int] = frozenset(),

@@ -110,6 +110,29 @@ def test_stop_strings(pair: Pair, engine: Engine, unit: Unit, stops: tuple[str, 
         assert_same(generate(engine, prompt, unit, 40, stop=stops), own)
 
 
+# Marks that are common, that begin inside tokens, and that lie across a sentence's end.
+MARKS = [("on",), (". A",), (" the", "e"), (".\n",), ("r b", "d. A", "zz")]
+
+
+@pytest.mark.parametrize("marks", MARKS, ids=repr)
+@pytest.mark.parametrize("unit", [SENTENCE, PARAGRAPH, WHOLE], ids=lambda unit: unit.kind)
+def test_marks_beside_stop_strings(pair: Pair, engine: Engine, unit: Unit, marks: tuple[str, ...]) -> None:
+    for prompt in prompts(pair, 4, seed=7):
+        for stops in ((), ("e ",)):
+            own = pair.naive.generate(prompt, unit, 40, stops, marks=marks)
+            assert_same(generate(engine, prompt, unit, 40, stop=stops, marks=marks), own)
+
+
+def test_a_generation_ends_right_behind_the_first_mark_and_keeps_it(pair: Pair, engine: Engine) -> None:
+    for prompt in prompts(pair, 4, seed=7):
+        free = pair.naive.generate(prompt, WHOLE, 40, ())
+        mark = free.text[5:8]
+        got = generate(engine, prompt, WHOLE, 40, stop=(), marks=(mark,))
+        assert got.stop == "mark"
+        assert mark in got.text
+        assert mark not in "".join(got.pieces[:-1])
+
+
 def test_stop_string_that_is_in_the_text_across_the_end_of_a_sentence(pair: Pair, engine: Engine) -> None:
     """Made of the model's own words: whatever the early stop has seen, the stop string has the last word."""
     found = 0

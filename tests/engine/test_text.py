@@ -35,6 +35,22 @@ def bytes_alone() -> Any:
     return PreTrainedTokenizerFast(tokenizer_object=core)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokens_that_begin_with_a_bracket_are_found_by_their_text(kind: str) -> None:
+    tokenizer = tiny_tokenizer(kind)
+    codec = TextCodec(tokenizer)
+    texts = {token: codec.decode((token,)) for token in range(len(tokenizer))}
+    special = set(tokenizer.all_special_ids)
+    for letter in ("[", "(", "A"):
+        expected = {token for token, text in texts.items() if text.lstrip(" ").startswith(letter)} - special
+        assert set(codec.ids_beginning(letter)) == expected
+        assert expected
+
+
+def test_a_control_token_that_begins_with_a_bracket_is_none_of_them() -> None:
+    assert TextCodec(words_tokenizer()).ids_beginning("[") == ()
+
+
 @pytest.fixture(params=KINDS)
 def codec(request: pytest.FixtureRequest) -> TextCodec:
     return TextCodec(tiny_tokenizer(request.param))

@@ -75,6 +75,9 @@ class JudgingModel:
         unit: Unit = SENTENCE,
         limit: int = LOOK_AHEAD,
         stops: tuple[str, ...] = STOPS,
+        bias: Mapping[int, float] | None = None,
+        banned: frozenset[int] = frozenset(),
+        marks: tuple[str, ...] = (),
         lead: Mapping[str, Any] | None = None,
         margin: Margin | None = None,
     ) -> Output:
@@ -96,17 +99,17 @@ class JudgingModel:
             if at > len(emitted):
                 rows, cache = self.forward(generated[-1:], 1, cache)
             row = rows[at] if at < len(emitted) else rows[-1]
-            token, probability = choose(row, {}, frozenset(), led_token(lead, at, self.eos), margin)
+            token, probability = choose(row, bias or {}, banned, led_token(lead, at, self.eos), margin)
             if at < len(emitted) and token != emitted[at]:
                 raise Rejected(f"call {self.calls}, token {at}: {emitted[at]}, where the arg max is {token}")
             generated.append(token)
             probabilities.append(probability)
-            if self._ended(generated, stops) or (
+            if self._ended(generated, (*stops, *marks)) or (
                 at >= len(emitted) and not whole and self._certain(generated, unit, stops)
             ):
                 break
         self.tokens += len(emitted)
-        return finish(self.text_of, generated, probabilities, unit, limit, stops, self.eos)
+        return finish(self.text_of, generated, probabilities, unit, limit, stops, self.eos, marks)
 
     def _ended(self, generated: list[int], stops: tuple[str, ...]) -> bool:
         return generated[-1] in self.eos or first_stop(self.text_of.text(generated), stops) is not None

@@ -9,7 +9,7 @@ import torch
 from tests.oracle.attention import install
 from tests.oracle.margin import Margin
 from tests.oracle.tokens import PromptText, TokenText
-from tests.oracle.unit import SENTENCE, Unit, first_stop, unit_end
+from tests.oracle.unit import SENTENCE, Unit, first_mark, first_stop, unit_end
 
 LOOK_AHEAD = 64
 STOPS = ("\n\n",)
@@ -23,7 +23,7 @@ class Output:
     probabilities: tuple[float, ...]
     pieces: tuple[str, ...]
     text: str
-    stop: str  # boundary, eos, stop or length
+    stop: str  # boundary, eos, stop, mark or length
     eos_probability: float | None
     generated: tuple[int, ...]  # before any cut, EOS included
 
@@ -70,6 +70,7 @@ def finish(
     limit: int,
     stops: tuple[str, ...],
     eos: frozenset[int],
+    marks: tuple[str, ...] = (),
 ) -> Output:
     """The rules of one generation, applied to everything that was generated."""
     content, eos_probability, ended = list(generated), None, "length"
@@ -79,11 +80,16 @@ def finish(
     several = len(content) > 1
     text = text_of.text(content)
     stop_at = first_stop(text, stops)
-    if stop_at is not None:
+    mark_end = first_mark(text, marks, stop_at)
+    if mark_end is not None:
+        content, text, ended = content[: text_of.keep(content, mark_end)], text[:mark_end], "mark"
+    elif stop_at is not None:
         content, text, ended = content[: text_of.keep(content, stop_at)], text[:stop_at], "stop"
     end = unit_end(text, unit) if several or unit.kind != "sentence" else None
     if end is not None:
         content, ended = content[: text_of.keep(content, end)], "boundary"
+        text = text_of.text(content)
+    elif ended == "mark":
         text = text_of.text(content)
     elif unit.kind == "tokens" and ended == "length" and len(content) == unit.value <= limit:
         ended = "boundary"
@@ -134,6 +140,7 @@ class NaiveModel:
         stops: tuple[str, ...] = STOPS,
         bias: Mapping[int, float] | None = None,
         banned: frozenset[int] = frozenset(),
+        marks: tuple[str, ...] = (),
         lead: Mapping[str, Any] | None = None,
         margin: Margin | None = None,
     ) -> Output:
@@ -148,8 +155,8 @@ class NaiveModel:
             token, probability = choose(self.logits((*prompt, *generated)), bias or {}, banned, theirs, margin)
             generated.append(token)
             probabilities.append(probability)
-            if token in self.eos or first_stop(self.text_of.text(generated), stops) is not None:
+            if token in self.eos or first_stop(self.text_of.text(generated), (*stops, *marks)) is not None:
                 break
-        output = finish(self.text_of, generated, probabilities, unit, limit, stops, self.eos)
+        output = finish(self.text_of, generated, probabilities, unit, limit, stops, self.eos, marks)
         self.calls.append((tuple(prompt), output))
         return output

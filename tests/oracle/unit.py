@@ -32,6 +32,14 @@ def first_stop(text: str, stops: tuple[str, ...]) -> int | None:
     return min(found) if found else None
 
 
+def first_mark(text: str, marks: tuple[str, ...], stop_at: int | None) -> int | None:
+    """Character behind the earliest mark; None where there is none, or a stop string begins before it."""
+    found = [(at, at + len(mark)) for mark in marks if (at := text.find(mark)) >= 0]
+    if not found or (stop_at is not None and stop_at < min(found)[0]):
+        return None
+    return min(found)[1]
+
+
 def unit_end(text: str, unit: Unit) -> int | None:
     """Character at which the unit ends and something follows it; None where the text holds no complete unit."""
     if unit.kind == "sentence":

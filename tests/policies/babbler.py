@@ -47,6 +47,12 @@ class Babbler:
     def encode(self, text: str) -> tuple[int, ...]:
         return tuple(map(ord, text))
 
+    def decode(self, ids: tuple[int, ...]) -> str:
+        return self.text(ids)
+
+    def ids_beginning(self, text: str) -> tuple[int, ...]:
+        return (ord(text[0]), *(FIRST_PIECE + i for i, piece in enumerate(PIECES) if piece.lstrip().startswith(text)))
+
     def text(self, ids: Sequence[int]) -> str:
         return "".join(PIECES[i - FIRST_PIECE] if i >= FIRST_PIECE else chr(i) for i in ids)
 
@@ -78,6 +84,7 @@ class Babbler:
         until: Until,
         max_new_tokens: int,
         stop: tuple[str, ...] = STOP_STRINGS,
+        marks: tuple[str, ...] = (),
         speculate: tuple[int, ...] = (),
         logit_bias: Mapping[int, float] | None = None,
         banned: frozenset[int] = frozenset(),

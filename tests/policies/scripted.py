@@ -43,9 +43,16 @@ class ScriptedModel:
     bos: tuple[int, ...] = ()
     tail: tuple[int, ...] = ()
     context_length: int = 4096
+    beginning: tuple[int, ...] = (91, 92)  # what `ids_beginning` finds
 
     def encode(self, text: str) -> tuple[int, ...]:
         return tuple(map(ord, text))
+
+    def decode(self, ids: tuple[int, ...]) -> str:
+        return self.read(ids)
+
+    def ids_beginning(self, text: str) -> tuple[int, ...]:
+        return self.beginning
 
     def read(self, ids: Sequence[int]) -> str:
         return "".join(self.pieces.get(token) or chr(token) for token in ids)
@@ -60,6 +67,7 @@ class ScriptedModel:
         until: Until,
         max_new_tokens: int,
         stop: tuple[str, ...] = STOP_STRINGS,
+        marks: tuple[str, ...] = (),
         speculate: tuple[int, ...] = (),
         logit_bias: Mapping[int, float] | None = None,
         banned: frozenset[int] = frozenset(),
