@@ -20,6 +20,7 @@ Method = Literal["no_retrieval", "single_time", "flare_direct"]
 Schedule = Literal["paper", "released"]
 FirstSentence = Literal["judge", "accept"]
 Splitter = Literal["untrained", "trained"]
+Preset = Literal["2wiki", "strategyqa", "asqa", "asqa-hint", "wikiasp", "open"]
 
 END_AFTER = {"2wiki": "answer is", "strategyqa": "answer is"}  # presets of --end-after
 
@@ -121,6 +122,9 @@ class RetrievalOptions:
 class MethodOptions:
     """When to retrieve, with what, and how the prompt is written (paper sections 3 and 5, appendices A and B)."""
 
+    preset: Annotated[
+        Preset | None, About("A task of the paper with its settings and exemplars; `flare-local presets` lists them.")
+    ] = None
     method: Annotated[Method, About("How to retrieve; `flare-local methods` lists them.")] = "flare_direct"
     schedule: Annotated[
         Schedule, About("paper: drafts see no documents. released: as the authors' released program.")

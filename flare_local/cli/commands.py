@@ -22,6 +22,7 @@ COMMANDS = {
     "batch": Command("flare_local.cli.batch:batch", "Answer many questions at once, into a folder."),
     "index": Command("flare_local.cli.index:app", "Build, search and check indexes."),
     "methods": Command("flare_local.cli.methods:methods", "The methods, one line each."),
+    "presets": Command("flare_local.cli.presets:app", "The paper's tasks: settings and exemplars."),
     "config": Command("flare_local.cli.config:app", "Show the options in force and where each came from."),
     "doctor": Command("flare_local.cli.doctor:doctor", "Check this machine: versions, Java, memory, engine, index."),
     "version": Command("flare_local.cli.commands:version", "Print the version."),

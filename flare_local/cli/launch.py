@@ -20,7 +20,7 @@ def launch(name: str, loaded: Any, words: list[str]) -> None:
         registered.cls = Panelled
     is_group = isinstance(loaded, typer.Typer)
     command = get_group(app) if is_group else get_command(app)
-    if is_group and not words:
+    if is_group and not words and not getattr(command, "invoke_without_command", False):
         words = ["--help"]
     try:
         with command.make_context(f"flare-local {name}", words) as context:

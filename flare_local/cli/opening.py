@@ -11,6 +11,7 @@ from flare_local.config import MethodOptions, ModelOptions, RetrievalOptions
 from flare_local.policies.methods import METHODS, Method
 from flare_local.policies.rules import SCHEDULES, FirstSentence, Rules
 from flare_local.tasks.exemplars import NONE, Exemplars, read_exemplars
+from flare_local.tasks.presets import PRESETS
 
 if TYPE_CHECKING:
     from flare_local.engine.engine import Engine
@@ -29,15 +30,15 @@ class Task:
 
 
 def task_of(options: Options) -> Task:
-    """Method, rules and exemplars; those of the demo where its index is used and nothing else was asked for.
+    """Method, rules and exemplars: the user's file, else the preset's, else the demo's where its index is used.
 
     Raises `UsageError` for rules that make no sense together, or a wrong exemplar file.
     """
     chosen = options.method
     method = METHODS[chosen.method]
-    if uses_embedded_index(options):
+    if uses_demo_settings(options):
         chosen = _with_demo_settings(options)
-    exemplars = read_exemplars(Path(chosen.exemplars)) if chosen.exemplars is not None else NONE
+    exemplars = _exemplars(chosen)
     if chosen.instruction:
         exemplars = replace(exemplars, instruction=chosen.instruction)
     return Task(method, rules_of(chosen, options.retrieval), exemplars)
@@ -65,8 +66,13 @@ def rules_of(method: MethodOptions, retrieval: RetrievalOptions) -> Rules:
 
 
 def uses_embedded_index(options: Options) -> bool:
-    """Whether the demo's index and settings stand in: no index is named, and not just a model of the user's asked."""
+    """Whether the demo's index stands in: no index is named, and not just a model of the user's asked."""
     return options.retrieval.index is None and (METHODS[options.method.method].retrieves or options.model.model is None)
+
+
+def uses_demo_settings(options: Options) -> bool:
+    """Whether the demo's exemplars and settings stand in too: its index does, and no task is named."""
+    return uses_embedded_index(options) and options.method.preset is None
 
 
 def open_engine(options: ModelOptions) -> "Engine":
@@ -121,7 +127,8 @@ def say_what_is_embedded(task: Task, options: Options) -> None:
     """One line on stderr, where the user named no model or no index."""
     embedded = ["model SmolLM2-135M-Instruct"] if options.model.model is None else []
     if uses_embedded_index(options):
-        embedded.append("index of an invented town with its exemplars" if task.method.retrieves else "exemplars")
+        demo = " with its exemplars" if uses_demo_settings(options) else ""
+        embedded.append(f"index of an invented town{demo}" if task.method.retrieves else "exemplars")
     if embedded:
         print(f"Using the embedded {' and the embedded '.join(embedded)} (--model, --index).", file=sys.stderr)
 
@@ -142,6 +149,12 @@ def index_name(options: RetrievalOptions) -> str:
     from flare_local.embedded import embedded_index
 
     return str(embedded_index())
+
+
+def _exemplars(chosen: MethodOptions) -> Exemplars:
+    if chosen.exemplars is not None:
+        return read_exemplars(Path(chosen.exemplars))
+    return NONE if chosen.preset is None else PRESETS[chosen.preset].exemplars
 
 
 def _with_demo_settings(options: Options) -> MethodOptions:

@@ -1,4 +1,4 @@
-"""Where options come from: flag > environment > file > default, and which of them each value came from."""
+"""Where options come from: flag > environment > file > preset > default, and which of them each value came from."""
 
 import os
 import tomllib
@@ -11,6 +11,7 @@ from typing import Any
 from flare_local.config import MethodOptions, ModelOptions, OutputOptions, RetrievalOptions
 from flare_local.errors import ConfigError
 from flare_local.option import Option, options_of
+from flare_local.tasks.presets import PRESETS
 
 FILE_NAME = "flare-local.toml"
 PREFIX = "FLARE_"
@@ -27,7 +28,7 @@ class Options:
     retrieval: RetrievalOptions
     method: MethodOptions
     output: OutputOptions
-    sources: Mapping[str, str]  # option name -> "flag", "environment FLARE_X", "file PATH" or "default"
+    sources: Mapping[str, str]  # option name -> "flag", "environment FLARE_X", "file PATH", "preset P" or "default"
 
     def as_dict(self) -> dict[str, Any]:
         """Option name -> value, for JSON and for `config show`."""
@@ -61,6 +62,11 @@ def resolve(
         if given is not None:
             option = OPTIONS[name]
             take(name, given if isinstance(given, bool) else option.read(given, option.flag), "flag")
+    preset = values.get("preset")
+    if preset is not None:
+        for name, value in PRESETS[preset].settings(values.get("schedule", OPTIONS["schedule"].default)).items():
+            if name not in values:
+                take(name, value, f"preset {preset}")
 
     model, retrieval, method, output = (
         concern(**{option.name: values[option.name] for option in options_of(concern) if option.name in values})

@@ -58,8 +58,9 @@ class Answering:
         return self.rules.max_new_tokens - len(self._tokens)
 
     async def search_question(self) -> Documents:
-        """The documents of the question itself, whose text is never cut."""
-        self._first_search = await self._search(self._question)
+        """The documents of the question itself, whose text is never cut; a hint is no part of it."""
+        asked, _ = self._exemplars.split(self._question)
+        self._first_search = await self._search(asked)
         self._tell(self._first_search)
         self._step_began = time.perf_counter()
         return self._first_search.documents

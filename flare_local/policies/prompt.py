@@ -10,7 +10,7 @@ from flare_local.engine.call import LanguageModel
 from flare_local.errors import UsageError
 from flare_local.policies.rules import Rules
 from flare_local.retrieval.document import Document
-from flare_local.tasks.exemplars import Exemplar, Exemplars, put, split_hint
+from flare_local.tasks.exemplars import Exemplar, Exemplars, put
 
 
 class Prompt:
@@ -54,7 +54,7 @@ def case_text(exemplars: Exemplars, question: str) -> str:
 
     Raises `UsageError` where a hint is missing.
     """
-    asked, hint = split_hint(question) if exemplars.hinted else (question, "")
+    asked, hint = exemplars.split(question)
     return put(exemplars.case, one_line(asked), one_line(hint))
 
 

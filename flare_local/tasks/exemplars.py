@@ -46,6 +46,10 @@ class Exemplars:
         """Examples in front of a question, those of the skill before included."""
         return len(self.examples) + (self.before.count if self.before is not None else 0)
 
+    def split(self, question: str) -> tuple[str, str]:
+        """What is asked, and the hint (empty where this task has none). Raises `UsageError` where one is missing."""
+        return split_hint(question) if self.hinted else (question, "")
+
     def without_last(self, count: int) -> "Exemplars":
         """These exemplars without the last `count` examples; those of the skill before go last."""
         own = min(count, len(self.examples))
