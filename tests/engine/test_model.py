@@ -244,3 +244,28 @@ def test_a_model_too_large_for_the_memory_is_told_before_it_is_read(
     monkeypatch.setattr(loading, "_module", None)
     with pytest.raises(OutOfMemory, match="--device-map"):
         load_model(str(folder))
+
+
+OWN_CODE = """
+from transformers import LlamaConfig, LlamaForCausalLM
+class OwnConfig(LlamaConfig):
+    model_type = "own"
+class OwnForCausalLM(LlamaForCausalLM):
+    config_class = OwnConfig
+"""
+
+
+def test_a_model_with_code_of_its_own_runs_when_it_is_trusted(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    (copy / "own.py").write_text(OWN_CODE)
+    classes = {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnForCausalLM"}
+    edit(copy / "config.json", auto_map=classes, model_type="own")
+    with pytest.raises(ModelError, match="--trust-remote-code"):
+        load_model(str(copy))
+    model = load_model(str(copy), trust_remote_code=True)
+    assert type(model.module).__name__ == "OwnForCausalLM"
+    first = model.fingerprint
+    (copy / "own.py").write_text(OWN_CODE + "\n")
+    assert load_model(str(copy), trust_remote_code=True).fingerprint != first
