@@ -93,6 +93,7 @@ def _show(limit: int | None, as_json: bool) -> None:
 
 def _measure(limit: int | None, as_json: bool) -> None:
     from flare_local.embedded.measure import ARMS, GoldPassages, measure, rows
+    from flare_local.engine.engine import Engine
 
     questions = read_questions()
     chosen = [q for group in GROUPS for q in [q for q in questions if q.group == group][:limit]]
@@ -109,7 +110,7 @@ def _measure(limit: int | None, as_json: bool) -> None:
         file = _outcomes_file(engine.model.fingerprint, rules)
         _say(f"{len(chosen)} questions by {len(ARMS)} methods; outcomes go to {file}, an interrupted run goes on there")
         gold = GoldPassages(questions, PASSAGES)
-        outcomes = measure(engine, index, gold, chosen, exemplars, rules, file, tell)
+        outcomes = measure(lambda: Engine(engine.model), index, gold, chosen, exemplars, rules, file, tell)
     table = rows(outcomes)
     if as_json:
         print(

@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields, replace
 from math import sqrt
 from pathlib import Path
@@ -77,7 +78,7 @@ class GoldPassages:
 
 
 def measure(
-    engine: "Engine",
+    open_engine: "Callable[[], AbstractContextManager[Engine]]",
     index: Retriever,
     gold: Retriever,
     questions: Sequence[Question],
@@ -86,45 +87,45 @@ def measure(
     file: Path,
     tell: Callable[[Outcome], None],
 ) -> list[Outcome]:
-    """Answers every question by every arm, question by question, and writes each outcome to `file` as it is known.
+    """Answers every question by every arm, arm by arm, and writes each outcome to `file` as it is known.
 
-    Outcomes that `file` holds already are not computed again.
+    Each arm has an engine of its own, so that none profits from what another has computed. Outcomes that `file` holds
+    already are not computed again.
     """
-    known = {(outcome.arm, outcome.question): outcome for outcome in read_outcomes(file)}
-    outcomes = []
+    outcomes = {(outcome.arm, outcome.question): outcome for outcome in read_outcomes(file)}
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("a", encoding="utf-8") as out:
-        for question in questions:
-            for arm in ARMS:
-                outcome = known.get((arm.name, question.id))
-                if outcome is None:
-                    began = time.perf_counter()
-                    answer = asyncio.run(
-                        METHODS[arm.method].answer(
-                            engine.question(question.id),
-                            gold if arm.gold else index,
-                            question.question,
-                            exemplars,
-                            arm.rules(rules),
-                            None,
-                        )
-                    )
-                    outcome = Outcome(
-                        arm=arm.name,
-                        question=question.id,
-                        group=question.group,
-                        text=answer.text,
-                        final=final_answer(answer.text),
-                        right=is_right(answer.text, question),
-                        seconds=time.perf_counter() - began,
-                        run=answer.counters.run,
-                        reused=answer.counters.reused,
-                    )
-                    out.write(json.dumps(asdict(outcome)) + "\n")
-                    out.flush()
-                    tell(outcome)
-                outcomes.append(outcome)
-    return outcomes
+    for arm in ARMS:
+        open_questions = [question for question in questions if (arm.name, question.id) not in outcomes]
+        if not open_questions:
+            continue
+        retriever = gold if arm.gold else index
+        with open_engine() as engine, file.open("a", encoding="utf-8") as out:
+            for question in open_questions:
+                outcome = _outcome(engine, retriever, arm, question, exemplars, rules)
+                out.write(json.dumps(asdict(outcome)) + "\n")
+                out.flush()
+                outcomes[arm.name, question.id] = outcome
+                tell(outcome)
+    return [outcomes[arm.name, question.id] for question in questions for arm in ARMS]
+
+
+def _outcome(
+    engine: "Engine", retriever: Retriever, arm: Arm, question: Question, exemplars: Exemplars, rules: Rules
+) -> Outcome:
+    began = time.perf_counter()
+    policy, lm = METHODS[arm.method].answer, engine.question(question.id)
+    answer = asyncio.run(policy(lm, retriever, question.question, exemplars, arm.rules(rules), None))
+    return Outcome(
+        arm=arm.name,
+        question=question.id,
+        group=question.group,
+        text=answer.text,
+        final=final_answer(answer.text),
+        right=is_right(answer.text, question),
+        seconds=time.perf_counter() - began,
+        run=answer.counters.run,
+        reused=answer.counters.reused,
+    )
 
 
 def read_outcomes(file: Path) -> Iterator[Outcome]:

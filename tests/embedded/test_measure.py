@@ -1,8 +1,8 @@
 """The measurement: intervals, rows, and a file that an interrupted run goes on with."""
 
 import asyncio
+from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -19,8 +19,6 @@ QUESTIONS = read_questions()
 
 class OneLineEngine:
     """Answers every question in one confident sentence."""
-
-    model = SimpleNamespace(name="tiny", fingerprint="0")
 
     def question(self, question_id: str, chat: bool = False) -> ScriptedModel:
         return ScriptedModel([says(" So the answer is 1701.", 0.9, stop="eos")])
@@ -58,14 +56,20 @@ def test_gold_passages_are_those_of_the_question_in_the_order_of_need() -> None:
 
 
 def test_an_interrupted_run_goes_on_and_a_line_cut_off_is_computed_again(tmp_path: Path) -> None:
-    file, told, engine = tmp_path / "out.jsonl", [], OneLineEngine()
+    file, told = tmp_path / "out.jsonl", []
     arguments = (QUESTIONS[:2], read_exemplars(embedded_exemplars()), Rules(**EMBEDDED), file, told.append)
-    gold = GoldPassages(QUESTIONS, PASSAGES)
-    first = measure(engine, gold, gold, *arguments)
+    gold, opened = GoldPassages(QUESTIONS, PASSAGES), []
+
+    def engines() -> nullcontext[OneLineEngine]:
+        opened.append(OneLineEngine())
+        return nullcontext(opened[-1])
+
+    first = measure(engines, gold, gold, *arguments)
     assert len(told) == len(first) == 2 * len(ARMS)
     content = file.read_text()
     file.write_text(content[:-5])
-    again = measure(engine, gold, gold, *arguments)
+    again = measure(engines, gold, gold, *arguments)
     assert len(told) == 2 * len(ARMS) + 1
+    assert len(opened) == len(ARMS) + 1  # an engine an arm, and one for the line that was cut off
     assert [(o.arm, o.question) for o in again] == [(o.arm, o.question) for o in first]
     assert {(o.arm, o.question) for o in read_outcomes(file)} == {(o.arm, o.question) for o in first}
