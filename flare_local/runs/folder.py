@@ -32,6 +32,8 @@ class RunFolder:
         """
         self.path = path
         self._made = not path.exists()
+        if not self._made and not path.is_dir():
+            raise RunFault(f"{path} is not a folder.", "Give --out a new folder, or that of a run.")
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -112,8 +114,6 @@ class RunFolder:
             raise not_written(error, aside) from None
 
     def _refuse_strangers(self) -> None:
-        if not self.path.is_dir():
-            raise RunFault(f"{self.path} is not a folder.", "Give --out a new folder, or that of a run.")
         ours = {LOCK, *FILES, *(name + ".new" for name in FILES)}
         others = [name for each in self.path.iterdir() if (name := each.name) not in ours and REPLACED not in name]
         if others and not (self.path / HEAD).exists():
