@@ -167,4 +167,4 @@ class _Merge:
         if sinks is not None:
             sink = sinks.to(self._lse.dtype).reshape(-1, 1)
             out = out * (self._lse - torch.logaddexp(self._lse, sink)).exp()[..., None]
-        return out.to(self._dtype).transpose(0, 1)[None]
+        return out.to(self._dtype).transpose(0, 1)[None].contiguous()  # some models take a view of it

@@ -63,5 +63,5 @@ class KVPool:
         assert size(self.free.runs()) == self.free.count
 
     def _buffer(self, layer: LayerShape, width: int) -> torch.Tensor:
-        fill = torch.nan if self.poison else 0.0
-        return torch.full((layer.heads, self.slots, width), fill, dtype=layer.dtype, device=layer.device)
+        buffer = torch.empty(layer.heads, self.slots, width, dtype=layer.dtype, device=layer.device)
+        return buffer.fill_(torch.nan) if self.poison else buffer
