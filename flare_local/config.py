@@ -20,6 +20,7 @@ Method = Literal["no_retrieval", "single_time", "flare_direct"]
 Schedule = Literal["paper", "released"]
 FirstSentence = Literal["judge", "accept"]
 Splitter = Literal["untrained", "trained"]
+Overflow = Literal["cut", "error"]
 Preset = Literal["2wiki", "strategyqa", "asqa", "asqa-hint", "wikiasp", "open"]
 
 END_AFTER = {"2wiki": "answer is", "strategyqa": "answer is"}  # presets of --end-after
@@ -155,6 +156,10 @@ class MethodOptions:
     max_sentences: Annotated[int | None, About("Most sentences of an answer.", at_least(1))] = None
     max_new_tokens: Annotated[int, About("Most tokens of an answer (appendix A).", at_least(1))] = 256
     titles: Annotated[bool, About("Write documents as `[1] Title: text`.")] = False
+    overflow: Annotated[
+        Overflow,
+        About("A prompt too long for the model's context: cut loses documents, then exemplars; error refuses it."),
+    ] = "cut"
     exemplars: Annotated[str | None, About("JSONL file of worked examples: question, answer, optional documents.")] = (
         None
     )

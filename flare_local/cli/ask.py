@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flare_local.cli.console import err
-from flare_local.cli.opening import Task, open_codec, open_engine, open_index_of, say_what_is_embedded, task_of
+from flare_local.cli.opening import (
+    Task,
+    context_of,
+    open_codec,
+    open_engine,
+    open_index_of,
+    say_what_is_embedded,
+    task_of,
+)
 from flare_local.cli.options import with_options
 from flare_local.cli.sources import Options
 from flare_local.errors import UsageError
@@ -93,9 +101,19 @@ def _answer(question: str, task: Task, options: Options) -> None:
 def _stream(answer: Callable[[Observer], Answer]) -> None:
     stream = Stream()
     try:
-        answer(stream)
+        done = answer(stream)
     finally:
         stream.end()
+    _say_what_was_cut(done)
+
+
+def _say_what_was_cut(answer: Answer) -> None:
+    """One line on stderr where a prompt was too long for the model's context; a trace says it of each call."""
+    cuts = {str(writing.cut) for writing in answer.writings if writing.cut is not None}
+    if cuts:
+        print(
+            f"Left out, as the model's context is full: {'; '.join(sorted(cuts))} (docs/prompts.md).", file=sys.stderr
+        )
 
 
 def _trace(question: str, task: Task, answer: Callable[[Observer], Answer]) -> None:
@@ -118,13 +136,15 @@ def _show_prompt(question: str, task: Task, options: Options) -> None:
     """The policy itself runs, with a model that says nothing: what it sends first is the prompt."""
     codec = open_codec(options.model)
     frame = codec.chat_frame() if options.model.chat_template else None
-    model = SilentModel(codec, codec.bos, ()) if frame is None else SilentModel(codec, frame.head, frame.tail)
+    bos, tail = (codec.bos, ()) if frame is None else (frame.head, frame.tail)
+    model = SilentModel(codec, bos, tail, context_of(options.model, codec))
     with ExitStack() as opened:
         index = open_index_of(task, options, opened)
         answer = asyncio.run(task.method.answer(model, index, question, task.exemplars, task.rules, None))
     first = answer.writings[0]
     print(safe_text(codec.decode(first.prompt)), flush=True)
     print(f"{len(first.prompt)} tokens; up to {first.max_new_tokens} new ones are asked for at first.", file=sys.stderr)
+    _say_what_was_cut(answer)
 
 
 def _from_stdin() -> str:

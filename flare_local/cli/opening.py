@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flare_local.cli.sources import Options
 from flare_local.config import MethodOptions, ModelOptions, RetrievalOptions
 from flare_local.policies.methods import METHODS, Method
-from flare_local.policies.rules import SCHEDULES, FirstSentence, Rules
+from flare_local.policies.rules import SCHEDULES, FirstSentence, Overflow, Rules
 from flare_local.tasks.exemplars import NONE, Exemplars, read_exemplars
 from flare_local.tasks.presets import PRESETS
 
@@ -58,6 +58,7 @@ def rules_of(method: MethodOptions, retrieval: RetrievalOptions) -> Rules:
         initial_retrieval=method.initial_retrieval,
         query_tokens=retrieval.query_tokens,
         titles=method.titles,
+        overflow=Overflow(method.overflow),
         max_new_tokens=method.max_new_tokens,
         max_sentences=method.max_sentences,
         end_after=None if end is None else end.pattern,
@@ -101,6 +102,20 @@ def open_codec(options: ModelOptions) -> "TextCodec":
 
     return load_codec(
         model_name(options),
+        revision=options.revision,
+        trust_remote_code=options.trust_remote_code,
+        allow_pickle=options.allow_pickle,
+    )
+
+
+def context_of(options: ModelOptions, codec: "TextCodec") -> int:
+    """Tokens that the model holds, without loading its weights."""
+    from flare_local.engine.model import read_context
+
+    return read_context(
+        model_name(options),
+        codec,
+        context=options.context,
         revision=options.revision,
         trust_remote_code=options.trust_remote_code,
         allow_pickle=options.allow_pickle,

@@ -106,6 +106,20 @@ def load_codec(
     return TextCodec(_tokenizer(source, trust_remote_code))
 
 
+def read_context(
+    name: str,
+    codec: TextCodec,
+    *,
+    context: int | None = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
+    allow_pickle: bool = False,
+) -> int:
+    """Tokens of prompt and output together of the model called `name`, without its weights. Raises `ModelError`."""
+    source = find_source(name, revision=revision, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    return context_length(_config(source, trust_remote_code), context, int(codec.tokenizer.model_max_length))
+
+
 def torch_device(device: str) -> torch.device:
     """The device called `device` (auto, cpu, cuda, cuda:1, mps). Raises `UsageError` if it is not on this machine."""
     if device == "auto":

@@ -72,15 +72,24 @@ class Answering:
     async def write(self, documents: Documents, tokens: int, speculate: tuple[int, ...] = ()) -> Writing:
         """The next unit after the answer so far, at most `tokens` long."""
         began = time.perf_counter()
-        prompt = self._prompt.ids(documents, self._tokens)
+        prompt = self._prompt.fit(documents, self._tokens, tokens)
         generation = await self._lm.generate(
-            prompt,
+            prompt.ids,
             until=self.rules.unit,
             max_new_tokens=tokens,
             speculate=speculate,
             sampling=self.rules.sampling,
         )
-        return Writing(prompt, documents, self.rules.unit, tokens, speculate, generation, _ms_since(began))
+        return Writing(
+            prompt.ids,
+            prompt.documents,
+            self.rules.unit,
+            tokens,
+            speculate,
+            generation,
+            _ms_since(began),
+            prompt.cut,
+        )
 
     def keep(
         self, sentence: Writing, draft: Writing | None = None, triggered: bool = False, search: Search | None = None

@@ -31,8 +31,8 @@ class SilentModel:
 
     codec: Codec
     bos: tuple[int, ...]
-    tail: tuple[int, ...] = ()
-    context_length: int = 0
+    tail: tuple[int, ...]
+    context_length: int
 
     def encode(self, text: str) -> tuple[int, ...]:
         return self.codec.encode(text)

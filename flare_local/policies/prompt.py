@@ -5,12 +5,24 @@ encoded twice, so that equal parts always have equal ids.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from flare_local.engine.call import LanguageModel
 from flare_local.errors import UsageError
+from flare_local.policies.budget import Budget
 from flare_local.policies.rules import Rules
 from flare_local.retrieval.document import Document
 from flare_local.tasks.exemplars import Exemplar, Exemplars, put
+from flare_local.trace.events import Cut
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A prompt that leaves room for what is to be generated."""
+
+    ids: tuple[int, ...]
+    documents: tuple[Document, ...]  # those in it, as they stand in it
+    cut: Cut | None  # what was left out
 
 
 class Prompt:
@@ -22,12 +34,29 @@ class Prompt:
             raise UsageError("The question is empty.", "Ask something.")
         self._encode = lm.encode
         self._rules = rules
-        self._head = lm.bos + self._ids_of(exemplars_text(exemplars, rules))
+        self._bos = lm.bos
+        self._exemplars = exemplars
         self._case = self._ids_of(case_text(exemplars, question)) + lm.tail
+        self._budget = Budget(
+            lm.context_length,
+            rules,
+            exemplars.count,
+            lambda gone: len(self._head(gone)) + len(self._case),
+            lambda documents: len(self._documents(documents)),
+        )
 
-    def ids(self, documents: Sequence[Document], answer: Sequence[int] = ()) -> tuple[int, ...]:
-        """Token ids of `[E, D, x, y]`."""
-        return (*self._head, *self._ids_of(documents_text(documents, self._rules)), *self._case, *answer)
+    def fit(self, documents: Sequence[Document], answer: Sequence[int], tokens: int) -> Fitted:
+        """`[E, D, x, y]` so that `tokens` more fit in the model's context. Raises `PromptTooLong`."""
+        kept, cut = self._budget.fit(tuple(documents), len(answer), tokens)
+        head = self._head(0 if cut is None else cut.exemplars)
+        return Fitted((*head, *self._documents(kept), *self._case, *answer), kept, cut)
+
+    def _head(self, gone: int) -> tuple[int, ...]:
+        """BOS and E without its last `gone` exemplars."""
+        return self._bos + self._ids_of(exemplars_text(self._exemplars.without_last(gone), self._rules))
+
+    def _documents(self, documents: Sequence[Document]) -> tuple[int, ...]:
+        return self._ids_of(documents_text(documents, self._rules))
 
     def _ids_of(self, text: str) -> tuple[int, ...]:
         return self._encode(text) if text else ()

@@ -28,6 +28,13 @@ class FullyMasked(StrEnum):
     NOTHING = "nothing"  # no search; the documents stay as they are
 
 
+class Overflow(StrEnum):
+    """What happens where a prompt and its answer are longer than the model's context."""
+
+    CUT = "cut"  # documents go, then exemplars, and the answer's trace says so
+    ERROR = "error"  # the question is refused
+
+
 @dataclass(frozen=True)
 class Schedule:
     """The named switches. Two instances exist: `PAPER` and `RELEASED`."""
@@ -99,6 +106,7 @@ class Rules:
     initial_retrieval: bool = True  # search with the question before the first draft
     query_tokens: int = 64  # a query keeps this many of its last tokens; the question itself is never cut
     titles: bool = False  # show the documents' titles to the model
+    overflow: Overflow = Overflow.CUT
     max_new_tokens: int = 256  # tokens of an answer
     max_sentences: int | None = None
     end_after: str | None = None  # regular expression: the sentence that completes a match is the last
@@ -140,6 +148,13 @@ class Rules:
     def released(cls) -> "Rules":
         """The schedule of the authors' released program with the same numbers."""
         return cls(schedule=RELEASED)
+
+    @property
+    def answer_tokens(self) -> int:
+        """Tokens that an answer and the call at its end can have at most: the room that a prompt leaves."""
+        if self.schedule.draft_in_budget:
+            return self.max_new_tokens
+        return self.max_new_tokens - 1 + max(self.look_ahead, self.schedule.least_tokens)
 
     def draft_tokens(self, left: int) -> int:
         """Most tokens of a draft, where `left` tokens remain to the answer."""

@@ -29,16 +29,30 @@ class Search:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """What was left out of a prompt, because the model's context could not hold it. At least one number is not 0."""
+
+    exemplars: int  # from the last
+    documents: int  # from the lowest rank
+    words: int  # at the end of the last document that stayed
+
+    def __str__(self) -> str:
+        parts = [(self.exemplars, "exemplar"), (self.documents, "document"), (self.words, "word")]
+        return ", ".join(f"{count} {noun}{'s' * (count > 1)}" for count, noun in parts if count)
+
+
+@dataclass(frozen=True)
 class Writing:
     """One call of the language model: the prompt, its limits, and what came out."""
 
     prompt: tuple[int, ...]
-    documents: tuple[Document, ...]  # those in the prompt, as they were found
+    documents: tuple[Document, ...]  # those in the prompt, as they were found; of a cut prompt, as they stand in it
     until: Until
     max_new_tokens: int
     speculate: tuple[int, ...]
     generation: Generation
     ms: float
+    cut: Cut | None = None  # None: the prompt is whole
 
     @property
     def text(self) -> str:

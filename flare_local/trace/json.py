@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from math import isfinite
 
 from flare_local.errors import FlareError
@@ -57,6 +58,10 @@ def _step(step: Step) -> Json:
             "draft": None if step.draft is None else len(step.draft.prompt),
             "sentence": None if step.accepted else len(step.sentence.prompt),
         },
+        "cut": {
+            "draft": None if step.draft is None else _cut(step.draft),
+            "sentence": None if step.accepted else _cut(step.sentence),
+        },
         "ms": {
             "draft": None if step.draft is None else step.draft.ms,
             "search": None if search is None else search.ms,
@@ -78,6 +83,10 @@ def _document(document: Document) -> Json:
     return {"id": document.id, "title": document.title, "score": document.score, "rank": document.rank}
 
 
+def _cut(writing: Writing) -> Json | None:
+    return None if writing.cut is None else asdict(writing.cut)
+
+
 def _writing(writing: Writing) -> Json:
     generation = writing.generation
     return {
@@ -94,6 +103,7 @@ def _call(writing: Writing) -> Json:
     return {
         "prompt": list(writing.prompt),
         "documents": [document.id for document in writing.documents],
+        "cut": _cut(writing),
         "limit": writing.max_new_tokens,
         **_writing(writing),
         "counters": writing.generation.counters.as_dict(),

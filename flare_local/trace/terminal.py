@@ -56,6 +56,9 @@ class TraceView:
         head = Text(f"step {step.number}", "bold")
         head.append(f"  {step.ms / 1000:.2f} s", QUIET)
         self._console.print(head)
+        for writing in step.writings:
+            if writing.cut is not None:
+                self._line("left out", Text(f"{writing.cut}, as the model's context is full"), QUIET)
         if step.draft is not None:
             self._line("draft", marked(step.draft, self._rules))
             if step.triggered and step.search is None:

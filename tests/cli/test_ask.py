@@ -160,6 +160,28 @@ def test_what_was_written_before_an_error_is_a_line_of_its_own(ask: Any) -> None
     assert said.out == "" or said.out.endswith("\n")
 
 
+def test_a_prompt_too_long_for_the_context_is_cut_and_that_is_said(ask: Any) -> None:
+    words = ["--context", "90", "--top-k", "20"]
+    said = ask(*words)
+    assert said.code == 0
+    assert said.err.startswith("Left out, as the model's context is full: ")
+    assert said.err.count("\n") == 1
+    value = json.loads(ask(*words, "--json", "--trace").out)
+    cuts = [call["cut"] for call in value["calls"]]
+    assert cuts[0]["documents"] + cuts[0]["words"] > 0
+    assert [cut for step in value["steps"] for cut in step["cut"].values() if cut] == [cut for cut in cuts if cut]
+    assert all(len(call["prompt"]) + call["limit"] <= 90 for call in value["calls"])
+    assert "left out   " in ask(*words, "--trace").err
+    assert "Left out" in ask(*words, "--dry-run").err
+
+
+def test_a_prompt_too_long_for_the_context_is_refused_on_demand(ask: Any) -> None:
+    for words in ([], ["--dry-run"]):
+        said = ask("--context", "90", "--top-k", "20", "--overflow", "error", *words)
+        assert is_one_clear_line(said, code=1)
+        assert "the model holds 90" in said.err
+
+
 def test_a_process_of_its_own_answers_alike(ask: Any, model: Path, index: Path) -> None:
     words = ["ask", QUESTION, "--model", model, "--index", index, "--max-new-tokens", "40"]
     said = process(*words)

@@ -73,10 +73,12 @@ def test_a_dry_run_shows_its_prompt(shell: Shell, model: Path, index: Path, name
     question = "Who was Anna Borg? Hint: h" if name == "asqa-hint" else "Who was Anna Borg?"
     said = shell("ask", question, "--model", model, "--index", index, "--preset", name, "--dry-run")
     assert said.code == 0
-    shown = shell("presets", "show", name).out
-    exemplars = said.out.partition("Search results:")[0]
-    assert ascii_of(exemplars.strip()) in ascii_of(shown)
-    assert "[1] " in said.out
+    *exemplars, case = said.out.strip().split("\n\n")
+    shown = ascii_of(shell("presets", "show", name).out)
+    assert exemplars
+    assert [exemplar for exemplar in exemplars if ascii_of(exemplar) not in shown] == []
+    assert "Who was Anna Borg?" in case
+    assert "[1] " in case or " document" in said.err  # the tiny model's context holds the shorter presets only
 
 
 def test_a_hint_is_asked_for_and_is_no_part_of_the_search(shell: Shell, model: Path, index: Path) -> None:

@@ -24,7 +24,7 @@ def text(
 ) -> str:
     """The prompt read back."""
     model = ScriptedModel([])
-    return model.read(Prompt(model, question, exemplars, rules).ids(documents))
+    return model.read(Prompt(model, question, exemplars, rules).fit(documents, (), 1).ids)
 
 
 def test_without_exemplars_and_documents_a_prompt_is_the_question() -> None:
@@ -76,14 +76,15 @@ def test_empty_documents_are_left_out_and_the_others_numbered_on() -> None:
 
 def test_ids_are_bos_and_the_parts_each_encoded_by_itself_and_the_answer_as_generated() -> None:
     prompt = Prompt(ScriptedModel([], bos=(7,)), "Who?", Exemplars(instruction="E"), PAPER)
-    ids = prompt.ids([document("d")], answer=(1_200_000, 1_200_001))
+    ids = prompt.fit([document("d")], (1_200_000, 1_200_001), 1).ids
     written = "E\n\nSearch results:\n[1] d\nQuestion: Who?\nAnswer:"
     assert ids == (7, *map(ord, written), 1_200_000, 1_200_001)
 
 
 def test_a_chat_template_stands_before_the_exemplars_and_between_question_and_answer() -> None:
     prompt = Prompt(ScriptedModel([], bos=(7, 8), tail=(9,)), "Who?", Exemplars(instruction="E"), PAPER)
-    assert prompt.ids((), answer=(1_200_000,)) == (7, 8, *map(ord, "E\n\nQuestion: Who?\nAnswer:"), 9, 1_200_000)
+    ids = prompt.fit((), (1_200_000,), 1).ids
+    assert ids == (7, 8, *map(ord, "E\n\nQuestion: Who?\nAnswer:"), 9, 1_200_000)
 
 
 def test_a_question_is_put_on_one_line() -> None:
