@@ -1,6 +1,5 @@
 """`flare-local batch`: many questions at once, their answers in a folder that an interrupted run goes on with."""
 
-import asyncio
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress
@@ -9,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from flare_local.cli import interrupt
 from flare_local.cli.batch_progress import BatchProgress
 from flare_local.cli.batch_summary import summary
 from flare_local.cli.bound import settings_asked, settings_opened
@@ -115,7 +115,7 @@ def batch(
         with BatchProgress(err(), work.tally) as progress:
             work.tell = progress
             try:
-                asyncio.run(work.run(answer, progress.interrupted, concurrency=concurrency))
+                interrupt.run(work.run(answer, progress.interrupted, concurrency=concurrency))
             finally:
                 with suppress(DiskFull):  # said already
                     record.session({"concurrency": concurrency, **work.tally.as_dict(engine.pool_use)})

@@ -11,8 +11,9 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Coroutine
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 GRACE = 1.2  # seconds for clean-up (removing a half-built index, closing files) before the process is ended
 _FLUSH = 0.2  # seconds for flushing an output that may be blocked
@@ -39,6 +40,33 @@ def watch() -> None:
     threading.Thread(target=_watch, args=(reader,), name="interrupt", daemon=True).start()
 
 
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """`asyncio.run` where both signals cancel `work` at its next await, and none cuts into what it is doing.
+
+    (asyncio does so for SIGINT alone.) Raises `KeyboardInterrupt` then. To be called in the main thread.
+    """
+    import asyncio
+
+    async def watched() -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+
+        def cancel(number: int, frame: FrameType | None) -> None:
+            _note(number)
+            loop.call_soon_threadsafe(task.cancel)
+
+        before = signal.signal(signal.SIGTERM, cancel)
+        try:
+            await work
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+    try:
+        asyncio.run(watched())
+    except asyncio.CancelledError:
+        raise Terminated from None
+
+
 def leave(code: int) -> NoReturn:
     """Ends the process with `code`; from now on a signal ends it at once."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -51,9 +79,13 @@ def leave(code: int) -> NoReturn:
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
+    _note(number)
+    raise Terminated
+
+
+def _note(number: int) -> None:
     global _received
     _received = _received or number  # the watching thread may not have run yet
-    raise Terminated
 
 
 def _watch(reader: int) -> None:
