@@ -172,7 +172,7 @@ CASES: dict[str, tuple[Callable[[Place], Words], list[str]]] = {
     "encoder": (lambda p: ask(p, model=p.model_of("vit")), ["vit"]),
     "architecture unknown": (lambda p: ask(p, model=p.model_of("nothing_of_this_name")), ["nothing_of_this_name"]),
     "no chat template": (lambda p: ask(p, "--chat-template"), ["--chat-template"]),
-    "prompt longer than the context": (lambda p: ask(p, "--instruction", "Anna was born. " * 900), ["context", "2048"]),
+    "prompt longer than the context": (lambda p: ask(p, "--instruction", "Anna was born. " * 900), ["prompt", "2048"]),
     "pool too small for one token": (lambda p: ask(p, "--kv-memory", "1KB"), ["--kv-memory"]),
     "pool too small for the prompt": (lambda p: ask(p, "--kv-memory", "20KB"), ["slots", "--kv-memory"]),
     "pool larger than memory": (lambda p: ask(p, "--kv-memory", "90000GiB"), ["--kv-memory", "free"]),
