@@ -257,7 +257,7 @@ def test_a_second_process_on_a_run_is_refused(
     assert f"Another process (id {process.pid})" in said.err
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [1, pytest.param(12, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_it_ends_as_if_it_was_not(
     kills: int, tmp_path: Path, file: Path, model: Path, index: Path
 ) -> None:
