@@ -2,20 +2,20 @@
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 
-from flare_local.engine.call import LanguageModel, StopReason
+from flare_local.engine.call import LanguageModel, StopReason, Until, Whole
 from flare_local.engine.counters import Counters
 from flare_local.errors import UsageError
-from flare_local.policies.prompt import Prompt
+from flare_local.policies.found import Documents, interleaved, with_in_front
+from flare_local.policies.prompt import Prompt, side_prompt
 from flare_local.policies.rules import Rules
-from flare_local.retrieval.document import Document, Retriever
+from flare_local.retrieval.document import Retriever
 from flare_local.tasks.exemplars import Exemplars
 from flare_local.trace.events import Answer, Ended, Event, Search, Step, Writing
 from flare_local.trace.versions import versions
 
-Documents = tuple[Document, ...]
 Observer = Callable[[Event], None]
 
 
@@ -35,14 +35,16 @@ class Answering:
         self.rules = rules
         self.ended: Ended | None = None
         self._method = method
-        self._lm = lm
+        self.lm = lm
+        self.question = question
         self._retriever = retriever
-        self._question = question
         self._observe = observe
-        self._prompt = Prompt(lm, question, exemplars, rules)
+        self.prompt = Prompt(lm, question, exemplars, rules)
+        self.tokens: tuple[int, ...] = ()
+        self.text = ""
         self._exemplars = exemplars
-        self._tokens: tuple[int, ...] = ()
-        self._text = ""
+        self._in_front: Documents = ()  # shown in every prompt, whatever else is
+        self._uncounted = 0  # tokens that the budget does not see
         self._first_search: Search | None = None
         self._steps: list[Step] = []
         self._began = self._step_began = time.perf_counter()
@@ -55,51 +57,98 @@ class Answering:
     @property
     def left(self) -> int:
         """Tokens that the answer may still have."""
-        return self.rules.max_new_tokens - len(self._tokens)
+        return self.rules.max_new_tokens - len(self.tokens) + self._uncounted
+
+    async def first_documents(self, of_question: bool = True) -> Documents:
+        """What a method begins with: the question's documents, if it searches the question.
+
+        With `Rules.combine` they are searched in any case and stay in front of all others; none remain to begin with.
+        """
+        if self.rules.combine:
+            self._in_front = await self.search_question()
+            return ()
+        return await self.search_question() if of_question and self.rules.initial_retrieval else ()
 
     async def search_question(self) -> Documents:
         """The documents of the question itself, whose text is never cut; a hint is no part of it."""
-        asked, _ = self._exemplars.split(self._question)
-        self._first_search = await self._search(asked)
+        asked, _ = self._exemplars.split(self.question)
+        self._first_search = await self.search_whole(asked)
         self._tell(self._first_search)
         self._step_began = time.perf_counter()
         return self._first_search.documents
 
-    async def search(self, query: str) -> Search:
-        """Search with the last tokens of `query`."""
-        return await self._search(self._lm.last_tokens(query, self.rules.query_tokens))
+    async def search(self, *queries: str) -> Search:
+        """Search with the last tokens of each query; what they find is interleaved by rank."""
+        return await self.search_whole(*(self.lm.last_tokens(query, self.rules.query_tokens) for query in queries))
 
-    async def write(self, documents: Documents, tokens: int, speculate: tuple[int, ...] = ()) -> Writing:
-        """The next unit after the answer so far, at most `tokens` long."""
+    async def search_whole(self, *queries: str) -> Search:
+        """Search with queries as they are."""
+        if self._retriever is None:
+            raise UsageError(f"{self._method} searches, and there is no index.", "Give one.")
         began = time.perf_counter()
-        prompt = self._prompt.fit(documents, self._tokens, tokens)
-        generation = await self._lm.generate(
+        found = await self._retriever.search(queries, self.rules.top_k)
+        return Search(queries, interleaved(found, self.rules.top_k), _ms_since(began))
+
+    async def write(
+        self,
+        documents: Documents,
+        tokens: int,
+        speculate: tuple[int, ...] = (),
+        *,
+        until: Until | None = None,
+        after: tuple[int, ...] = (),
+        marks: tuple[str, ...] = (),
+        logit_bias: Mapping[int, float] | None = None,
+        banned: frozenset[int] = frozenset(),
+    ) -> Writing:
+        """The next unit after the answer so far and `after`, at most `tokens` long. `until`: another unit."""
+        began = time.perf_counter()
+        until = until or self.rules.unit
+        prompt = self.prompt.fit(with_in_front(self._in_front, documents), self.tokens + after, tokens)
+        generation = await self.lm.generate(
             prompt.ids,
-            until=self.rules.unit,
+            until=until,
             max_new_tokens=tokens,
+            marks=marks,
             speculate=speculate,
+            logit_bias=logit_bias,
+            banned=banned,
             sampling=self.rules.sampling,
         )
-        return Writing(
-            prompt.ids,
-            prompt.documents,
-            self.rules.unit,
-            tokens,
-            speculate,
-            generation,
-            _ms_since(began),
-            prompt.cut,
-        )
+        ms = _ms_since(began)
+        return Writing(prompt.ids, prompt.documents, until, tokens, speculate, generation, ms, prompt.cut)
+
+    async def ask(self, exemplars: Exemplars, case: str) -> Writing:
+        """One line that the model writes beside the answer, after exemplars of its own; always greedy."""
+        began = time.perf_counter()
+        until, tokens = Whole(), self.rules.look_ahead
+        prompt = side_prompt(self.lm, exemplars, case, self.rules, tokens)
+        generation = await self.lm.generate(prompt.ids, until=until, max_new_tokens=tokens, stop=("\n",))
+        return Writing(prompt.ids, (), until, tokens, (), generation, _ms_since(began), prompt.cut)
 
     def keep(
-        self, sentence: Writing, draft: Writing | None = None, triggered: bool = False, search: Search | None = None
+        self,
+        sentence: Writing,
+        *,
+        draft: Writing | None = None,
+        triggered: bool = False,
+        search: Search | None = None,
+        asked: tuple[Writing, ...] = (),
+        call: Writing | None = None,
+        kept: int | None = None,
+        counts: bool = True,
     ) -> None:
-        """Makes `sentence` the next of the answer, and sees whether the answer ends with it."""
-        step = Step(len(self._steps) + 1, draft, triggered, search, sentence, _ms_since(self._step_began))
+        """Makes `sentence` the next of the answer, and sees whether the answer ends with it.
+
+        `counts=False`: its tokens do not count in the budget, and it ends the answer only where it has none.
+        """
+        ms = _ms_since(self._step_began)
+        step = Step(len(self._steps) + 1, draft, triggered, search, sentence, ms, asked, call, kept)
         self._steps.append(step)
-        self._tokens += sentence.tokens
-        self._text += sentence.text
-        self.ended = self._reason_to_end(sentence)
+        self.tokens += step.tokens
+        self.text += step.text
+        self._uncounted += 0 if counts else len(step.tokens)
+        self.ended = self._reason_to_end(step.call or sentence, counts)
         self._step_began = time.perf_counter()
         self._tell(step)
 
@@ -114,33 +163,27 @@ class Answering:
         counters.search_ms = sum(search.ms for search in (self._first_search, *searches) if search is not None)
         counters.total_ms = _ms_since(self._began)
         return Answer(
-            question=self._question,
+            question=self.question,
             method=self._method,
             schedule=self.rules.schedule.name,
-            text=self._text.strip(),
+            text=self.text.strip(),
             stop_reason=self.ended,
             search=self._first_search,
             steps=tuple(self._steps),
             counters=counters,
             config={
                 **self.rules.as_dict(),
-                "exemplars": len(self._exemplars.examples),
+                "exemplars": self._exemplars.count,
                 "exemplars_sha256": sha256(repr(self._exemplars).encode()).hexdigest(),
             },
             versions=versions(),
         )
 
-    async def _search(self, query: str) -> Search:
-        if self._retriever is None:
-            raise UsageError(f"{self._method} searches, and there is no index.", "Give one.")
-        began = time.perf_counter()
-        (found,) = await self._retriever.search([query], self.rules.top_k)
-        return Search((query,), tuple(found), _ms_since(began))
-
-    def _reason_to_end(self, sentence: Writing) -> Ended | None:
-        if not sentence.tokens or sentence.generation.stop in (StopReason.EOS, StopReason.STOP):
-            return Ended(sentence.generation.stop.value)
-        if self.rules.end_after is not None and re.search(self.rules.end_after, self._text):
+    def _reason_to_end(self, last: Writing, counts: bool) -> Ended | None:
+        stopped = last.generation.stop in (StopReason.EOS, StopReason.STOP)
+        if stopped and (counts or not last.tokens):
+            return Ended(last.generation.stop.value)
+        if self.rules.end_after is not None and re.search(self.rules.end_after, self.text):
             return Ended.END_AFTER
         if len(self._steps) == self.rules.max_sentences:
             return Ended.MAX_SENTENCES

@@ -7,7 +7,12 @@ from typing import Any
 from flare_local.engine.call import LanguageModel
 from flare_local.policies.answering import Observer
 from flare_local.policies.flare_direct import flare_direct
+from flare_local.policies.flare_instruct import flare_instruct
+from flare_local.policies.next_sentence import next_sentence
 from flare_local.policies.no_retrieval import no_retrieval
+from flare_local.policies.previous_sentence import previous_sentence
+from flare_local.policies.previous_window import previous_window
+from flare_local.policies.question_decomposition import question_decomposition
 from flare_local.policies.rules import Rules
 from flare_local.policies.single_time import single_time
 from flare_local.retrieval.document import Retriever
@@ -29,6 +34,7 @@ class Method:
     source: str  # where the method is described
     retrieves: bool  # needs an index
     answer: Policy
+    options: tuple[str, ...] = ()  # fields of the options that it alone, or it above all, listens to
 
 
 METHODS = {
@@ -43,11 +49,51 @@ METHODS = {
             single_time,
         ),
         Method(
+            "previous_window",
+            "A search every 16 tokens, with the last 16 tokens.",
+            "paper section 4, table 4",
+            True,
+            previous_window,
+            ("window", "window_query"),
+        ),
+        Method(
+            "previous_sentence",
+            "A search after every sentence, with that sentence.",
+            "paper section 4",
+            True,
+            previous_sentence,
+            ("unit",),
+        ),
+        Method(
+            "question_decomposition",
+            "The model asks itself follow-up questions; each is searched.",
+            "paper section 4, prompt 3",
+            True,
+            question_decomposition,
+        ),
+        Method(
+            "next_sentence",
+            "Draft a sentence, search with all of it, write it again.",
+            "paper section 6.2, table 3",
+            True,
+            next_sentence,
+            ("first_sentence", "unit"),
+        ),
+        Method(
+            "flare_instruct",
+            "The model writes [Search(query)] where it wants to look something up.",
+            "paper section 3.1, appendix A",
+            True,
+            flare_instruct,
+            ("search_bias", "brackets"),
+        ),
+        Method(
             "flare_direct",
             "Draft a sentence; if unsure, search with it and write it again.",
             "paper section 3.2",
             True,
             flare_direct,
+            ("theta", "beta", "query", "first_sentence", "unit"),
         ),
     )
 }

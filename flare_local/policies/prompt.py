@@ -36,7 +36,8 @@ class Prompt:
         self._rules = rules
         self._bos = lm.bos
         self._exemplars = exemplars
-        self._case = self._ids_of(case_text(exemplars, question)) + lm.tail
+        self.question = self._ids_of(case_text(exemplars, question))
+        self._case = self.question + lm.tail
         self._budget = Budget(
             lm.context_length,
             rules,
@@ -60,6 +61,22 @@ class Prompt:
 
     def _ids_of(self, text: str) -> tuple[int, ...]:
         return self._encode(text) if text else ()
+
+
+def side_prompt(lm: LanguageModel, exemplars: Exemplars, case: str, rules: Rules, tokens: int) -> Fitted:
+    """A prompt beside the answer's: exemplars of its own and a case of their kind, no documents.
+
+    Exemplars go from the last where `tokens` more would not fit. Raises `PromptTooLong`.
+    """
+    asked = lm.encode(case) + lm.tail
+
+    def head(gone: int) -> tuple[int, ...]:
+        text = exemplars_text(exemplars.without_last(gone), rules)
+        return lm.bos + (lm.encode(text) if text else ())
+
+    budget = Budget(lm.context_length, rules, exemplars.count, lambda gone: len(head(gone)) + len(asked), lambda _: 0)
+    _, cut = budget.fit((), 0, tokens)
+    return Fitted(head(0 if cut is None else cut.exemplars) + asked, (), cut)
 
 
 def exemplars_text(exemplars: Exemplars, rules: Rules) -> str:

@@ -6,6 +6,7 @@
 import re
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
+from math import isfinite
 
 from flare_local.engine.call import LOOK_AHEAD, Sampling, Sentence, Tokens, Until
 from flare_local.errors import UsageError
@@ -22,7 +23,7 @@ class FirstSentence(StrEnum):
 
 
 class FullyMasked(StrEnum):
-    """What is searched when no token of a draft is probable enough to stay in the query."""
+    """What is searched when no token of a draft is left for a query, or no question was made of it."""
 
     SENTENCE = "sentence"  # the draft without its mask
     NOTHING = "nothing"  # no search; the documents stay as they are
@@ -33,6 +34,20 @@ class Overflow(StrEnum):
 
     CUT = "cut"  # documents go, then exemplars, and the answer's trace says so
     ERROR = "error"  # the question is refused
+
+
+class QueryKind(StrEnum):
+    """How FLARE direct makes a query of an unsure draft (paper section 3.2.2)."""
+
+    IMPLICIT = "implicit"  # the draft without its improbable tokens
+    EXPLICIT = "explicit"  # a question for each improbable span, written by the same model
+
+
+class Brackets(StrEnum):
+    """Which tokens the search skill makes more probable, and forbids after a search (paper, appendix A)."""
+
+    ALL = "all"  # every token whose text begins with "["
+    ONE = "one"  # the one that the released program names: " ["
 
 
 @dataclass(frozen=True)
@@ -52,6 +67,15 @@ class Schedule:
     least_tokens: int  # a sentence may always have this many tokens, also past the budget
     documents_header: str  # line above the documents
     document_mark: str  # what begins a document's line; {number} counts from 1
+    window_counts_question: bool  # previous_window: the question's text is part of what lies behind
+    decomposition_searches_question: bool  # question_decomposition: the first query is the question
+    brackets: Brackets  # flare_instruct: where --brackets does not say
+    ban_counts: bool  # flare_instruct: tokens without brackets after a search count in the budget, and EOS ends
+    span_gap: int  # explicit: an improbable token less than this behind another belongs to its span
+    asks_for_terms: bool  # explicit: the model first completes each span to a term
+    passage_has_question: bool  # explicit: the passage shown begins with the question
+    only_questions: bool  # explicit: what does not end in "?" is no question
+    no_question: FullyMasked  # explicit: what is searched where no question came
 
 
 PAPER = Schedule(
@@ -68,6 +92,15 @@ PAPER = Schedule(
     least_tokens=1,
     documents_header="Search results:",
     document_mark="[{number}]",
+    window_counts_question=False,
+    decomposition_searches_question=True,
+    brackets=Brackets.ALL,
+    ban_counts=True,
+    span_gap=2,
+    asks_for_terms=False,
+    passage_has_question=True,
+    only_questions=False,
+    no_question=FullyMasked.SENTENCE,
 )
 
 RELEASED = Schedule(
@@ -84,6 +117,15 @@ RELEASED = Schedule(
     least_tokens=2,
     documents_header="Search results ranked based on relevance in descending order:",
     document_mark="[{number}]:",
+    window_counts_question=True,
+    decomposition_searches_question=False,
+    brackets=Brackets.ONE,
+    ban_counts=False,
+    span_gap=5,
+    asks_for_terms=True,
+    passage_has_question=False,
+    only_questions=True,
+    no_question=FullyMasked.NOTHING,
 )
 
 SCHEDULES = {schedule.name: schedule for schedule in (PAPER, RELEASED)}
@@ -111,14 +153,28 @@ class Rules:
     max_sentences: int | None = None
     end_after: str | None = None  # regular expression: the sentence that completes a match is the last
     sampling: Sampling = GREEDY
+    query: QueryKind = QueryKind.IMPLICIT
+    combine: bool = False  # the question's documents stay in front of all others (paper, table 9)
+    window: int = 16  # tokens that previous_window writes at a time (paper section 4)
+    window_query: int | None = 16  # tokens of its query; None: all (paper, table 4)
+    brackets: Brackets | None = None  # None: as the schedule has it
+    search_bias: float = 2.0  # added to the logits of brackets (paper, appendix A)
 
     def __post_init__(self) -> None:
         _between("theta", self.theta)
         _between("beta", self.beta)
-        for name in ("top_k", "look_ahead", "query_tokens", "max_new_tokens"):
+        for name in ("top_k", "look_ahead", "query_tokens", "max_new_tokens", "window"):
             _at_least_one(name, getattr(self, name))
-        if self.max_sentences is not None:
-            _at_least_one("max_sentences", self.max_sentences)
+        for name in ("max_sentences", "window_query"):
+            if getattr(self, name) is not None:
+                _at_least_one(name, getattr(self, name))
+        if self.combine and not self.initial_retrieval:
+            raise UsageError(
+                "Combined retrieval keeps the documents of the question, and --no-initial-retrieval leaves them out.",
+                "Leave out one of the two.",
+            )
+        if not isfinite(self.search_bias):
+            raise UsageError(f"search-bias is {self.search_bias:g}.", "Give a finite number.")
         if isinstance(self.unit, Tokens):
             _at_least_one("unit tokens", self.unit.count)
             if self.unit.count > self.look_ahead:
@@ -163,6 +219,15 @@ class Rules:
     def sentence_tokens(self, left: int) -> int:
         """Most tokens of a sentence, where `left` tokens remain to the answer."""
         return max(self.schedule.least_tokens, min(self.look_ahead, left))
+
+    def whole_tokens(self, left: int) -> int:
+        """Most tokens of a piece that only a mark or a sentence's end divides."""
+        return max(self.schedule.least_tokens, left)
+
+    @property
+    def sentence(self) -> Sentence:
+        """Sentences as the unit has them, for the methods whose pieces are always sentences."""
+        return self.unit if isinstance(self.unit, Sentence) else SENTENCE
 
     def as_dict(self) -> dict[str, object]:
         """Every rule as a JSON value: the schedule and the unit as words, sampling spelled out."""

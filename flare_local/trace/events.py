@@ -72,10 +72,25 @@ class Step:
 
     number: int  # counts from 1
     draft: Writing | None
-    triggered: bool
+    triggered: bool  # a search was due before this sentence
     search: Search | None  # None: nothing was searched
     sentence: Writing
     ms: float
+    asked: tuple[Writing, ...] = ()  # what the model was asked to make queries of the draft: terms, then questions
+    call: Writing | None = None  # the rest of a search call that the sentence ended with
+    kept: int | None = None  # so many of the sentence's tokens stay in the answer; None: all of them
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """What the answer gained."""
+        return self.sentence.tokens[: self.kept]
+
+    @property
+    def text(self) -> str:
+        """What the answer's text gained."""
+        if self.kept is None:
+            return self.sentence.text
+        return "".join(self.sentence.generation.pieces[: self.kept])
 
     @property
     def accepted(self) -> bool:
@@ -85,9 +100,8 @@ class Step:
     @property
     def writings(self) -> tuple[Writing, ...]:
         """The model's calls of this step, in order."""
-        if self.draft is None or self.accepted:
-            return (self.sentence,)
-        return (self.draft, self.sentence)
+        before = () if self.draft is None or self.accepted else (self.draft, *self.asked)
+        return (*before, self.sentence) if self.call is None else (*before, self.sentence, self.call)
 
 
 Event = Search | Step  # what an observer sees, in order: the question's search (if any), then every step

@@ -17,9 +17,10 @@ from flare_local.engine.engine import Engine
 from flare_local.engine.model import LoadedModel
 from flare_local.engine.text import TextCodec
 from flare_local.policies.methods import METHODS
-from flare_local.policies.rules import SCHEDULES, FirstSentence, Rules
+from flare_local.policies.rules import SCHEDULES, Brackets, FirstSentence, QueryKind, Rules
 from flare_local.retrieval.document import Document
 from flare_local.tasks.exemplars import Exemplar, Exemplars
+from flare_local.tasks.question_generation import question_exemplars, term_exemplars
 from flare_local.trace.events import Answer
 from tests.oracle.certificate import TOLERANCE
 from tests.oracle.corpus import WordCorpus
@@ -27,7 +28,7 @@ from tests.oracle.margin import Margin
 from tests.oracle.naive import NaiveModel
 from tests.oracle.options import Options
 from tests.oracle.policy import answer as oracle_answer
-from tests.oracle.prompt import Example, Passage
+from tests.oracle.prompt import Example, Passage, Shots
 from tests.oracle.trace import Trace, call_entry, differences
 from tests.oracle.unit import PARAGRAPH, Unit, unit_end
 from tests.tiny_models import CONTEXT, tiny_model, tiny_text, tiny_tokenizer
@@ -97,16 +98,54 @@ def rules_of(options: Options) -> Rules:
         max_new_tokens=options.max_new_tokens,
         max_sentences=options.max_sentences,
         end_after=options.end_after,
+        query=QueryKind(options.query),
+        combine=options.combine,
+        window=options.window,
+        window_query=options.window_query,
+        brackets=None if options.brackets == "schedule" else Brackets(options.brackets),
+        search_bias=options.search_bias,
     )
 
 
 def exemplars_of(options: Options) -> Exemplars:
     """The product's exemplars for the oracle's examples."""
+    return _exemplars(options.shots)
+
+
+def _exemplars(shots: Shots) -> Exemplars:
     examples = tuple(
         Exemplar(e.question, e.answer, tuple(_document(passage, rank) for rank, passage in enumerate(e.passages, 1)))
-        for e in options.examples
+        for e in shots.examples
     )
-    return Exemplars(examples, options.instruction)
+    before = None if shots.before is None else _exemplars(shots.before)
+    return Exemplars(examples, shots.instruction, shots.case, shots.example_case, before, shots.closing)
+
+
+def shots_of(exemplars: Exemplars) -> Shots:
+    """The oracle's form of texts that the product has of its own: how it asks for questions and terms."""
+    examples = tuple(Example(e.question, e.answer, hint=e.hint) for e in exemplars.examples)
+    return Shots(examples, exemplars.instruction, exemplars.case, exemplars.case)
+
+
+ASKING = {"asking": shots_of(question_exemplars()), "term": shots_of(term_exemplars())}
+SELF_ASK = {  # short ones: each token of a tiny model is a forward
+    "case": "Question: {question}\nFollow up?",
+    "examples": (Example("Who?", "Yes.\nFollow up: Who was it?\nIntermediate answer: Anna.\nSo it is Anna."),),
+}
+SEARCH_SKILL = {
+    "case": "Question: {question}\nAnswer (both):",
+    "example_case": "Question: {question}\nAnswer:",
+    "before": Shots((Example("Where?", "It is [Search(town of the tower)] here."),), "Search."),
+    "closing": "Do both.",
+}
+
+
+def words_of(method: str, rng: random.Random) -> dict[str, Any]:
+    """The exemplars of a method that has a prompt of its own."""
+    if method == "question_decomposition":
+        return SELF_ASK
+    common = {"instruction": rng.choice(["", "Be brief."]), "examples": EXAMPLES[: rng.choice([0, 1, 2])]}
+    return {**common, **(SEARCH_SKILL if method == "flare_instruct" else {})}
 
 
 def _document(passage: Passage, rank: int) -> Document:
@@ -126,7 +165,7 @@ def trace_of(answer: Answer) -> Trace:
             for query in search.queries
         ],
         "steps": [
-            {"triggered": step.triggered, "query": step.search.queries[0] if step.search else None}
+            {"triggered": step.triggered, "queries": list(step.search.queries) if step.search else []}
             for step in answer.steps
         ],
     }

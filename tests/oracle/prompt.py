@@ -8,6 +8,9 @@ HEADERS = {"paper": "Search results:", "released": "Search results ranked based 
 NUMBERS = {"paper": "[{}] ", "released": "[{}]: "}
 
 
+CASE = "Question: {question}\nAnswer:"
+
+
 @dataclass(frozen=True)
 class Passage:
     """A document as the search function returned it."""
@@ -24,6 +27,7 @@ class Example:
     question: str
     answer: str
     passages: tuple[Passage, ...] = ()
+    hint: str = ""
 
 
 def one_line(text: str) -> str:
@@ -42,15 +46,42 @@ def documents_block(passages: Sequence[Passage], schedule: str, titles: bool = F
     return "".join([HEADERS[schedule] + "\n", *lines]) if lines else ""
 
 
-def exemplars_block(instruction: str, examples: Sequence[Example], schedule: str, titles: bool = False) -> str:
+@dataclass(frozen=True)
+class Shots:
+    """What stands before the test case, and how a question is put there and in the test case itself."""
+
+    examples: tuple[Example, ...] = ()
+    instruction: str = ""
+    case: str = CASE
+    example_case: str = CASE
+    closing: str = ""
+    before: "Shots | None" = None  # another skill, shown first
+
+
+def shots_block(shots: Shots, schedule: str, titles: bool = False) -> str:
     """Everything that is the same for all questions, with an empty line after each part."""
-    parts = [instruction] if instruction else []
-    for example in examples:
+    parts = [shots.instruction] if shots.instruction else []
+    for example in shots.examples:
         block = documents_block(example.passages, schedule, titles)
-        parts.append(f"{block}Question: {example.question}\nAnswer: {example.answer}")
-    return "".join(part + "\n\n" for part in parts)
+        parts.append(
+            f"{block}{fill(shots.example_case, question=example.question, hint=example.hint)} {example.answer}"
+        )
+    parts += [shots.closing] if shots.closing else []
+    first = shots_block(shots.before, schedule, titles) if shots.before else ""
+    return first + "".join(part + "\n\n" for part in parts)
 
 
-def question_block(question: str) -> str:
+def exemplars_block(instruction: str, examples: Sequence[Example], schedule: str, titles: bool = False) -> str:
+    """The common form of `shots_block`."""
+    return shots_block(Shots(tuple(examples), instruction), schedule, titles)
+
+
+def question_block(question: str, case: str = CASE) -> str:
     """The test case up to where the answer begins."""
-    return f"Question: {one_line(question)}\nAnswer:"
+    return fill(case, question=one_line(question))
+
+
+def fill(template: str, **texts: str) -> str:
+    """`template` with each {name} replaced once; the texts themselves are not looked into."""
+    parts = re.split(r"\{(\w+)\}", template)
+    return "".join(texts[part] if i % 2 else part for i, part in enumerate(parts))

@@ -77,7 +77,7 @@ def first(trace, **wanted):
 
 
 def searched(trace):
-    return next(step for step in trace["steps"] if step["query"])
+    return next(step for step in trace["steps"] if step["queries"])
 
 
 def cut_early(trace):
@@ -111,7 +111,7 @@ ALTERATIONS = {
     "stop reason": lambda t: first(t, stop="boundary").__setitem__("stop", "length"),
     "prompt": next_prompt,
     "limit": lambda t: t["calls"][0].__setitem__("limit", 63),
-    "query": lambda t: searched(t).__setitem__("query", searched(t)["query"] + "."),
+    "query": lambda t: searched(t)["queries"].append("."),
     "searched query": lambda t: t["searches"][-1].__setitem__("query", t["searches"][-1]["query"][:-1]),
     "documents": lambda t: t["searches"][0]["documents"].reverse(),
     "trigger": lambda t: searched(t).__setitem__("triggered", False),

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.oracle.naive import NaiveModel, finish
-from tests.oracle.policy import mask
 from tests.oracle.prompt import Example, Passage, documents_block, exemplars_block, question_block
+from tests.oracle.run import mask
 from tests.oracle.tokens import PromptText, TokenText
 from tests.oracle.unit import PARAGRAPH, SENTENCE, WHOLE, Unit, unit_end
 from tests.tiny_models import tiny_model, tiny_tokenizer

@@ -22,6 +22,15 @@ class TokenText:
         """Text that `ids` add behind other text."""
         return self._decode([*self.anchor, *ids])[self.anchor_length :]
 
+    def beginning(self, text: str) -> list[int]:
+        """All tokens whose text begins so, after spaces or none; no control tokens."""
+        added = self.tokenizer.added_tokens_decoder
+        control = {i for i, token in added.items() if token.special or len(token.content.strip()) > 1}
+        control |= set(self.tokenizer.all_special_ids)
+        return [
+            i for i in range(len(self.tokenizer)) if i not in control and self.text([i]).lstrip(" ").startswith(text)
+        ]
+
     def starts(self, ids: list[int] | tuple[int, ...]) -> list[int]:
         """For each token the number of characters that stand complete before it; never decreases."""
         starts: list[int] = []

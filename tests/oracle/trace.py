@@ -6,9 +6,10 @@ stop       eos, stop, length, max_sentences or end_after
 calls      one an LM call, in order:
                prompt          ids (a product's trace may leave them out; then they are recomputed, not compared)
                limit           most tokens before the cut
-               tokens, probabilities, text, stop (boundary, eos, stop or length), eos_probability
-searches   one a search, in order: query, documents (their ids, best first)
-steps      one a sentence: triggered, query (None where nothing was searched for this step)
+               tokens, probabilities, text, stop (boundary, eos, stop, mark or length), eos_probability
+searches   one a query, in order: query, documents (ids of what its search found, best first; several queries of one
+               search share them)
+steps      one a sentence: triggered, queries (none where nothing was searched for this step)
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,10 +46,7 @@ def from_json(answer: Mapping[str, Any]) -> Trace:
             for search in [*first, *later]
             for query in search["queries"]
         ],
-        "steps": [
-            {"triggered": step["triggered"], "query": step["queries"][0] if step["queries"] else None}
-            for step in answer["steps"]
-        ],
+        "steps": [{"triggered": step["triggered"], "queries": step["queries"]} for step in answer["steps"]],
     }
 
 

@@ -31,6 +31,47 @@ PIECES = (
     "\n",
     "x",
     " harbour",
+    " [",
+    "Search(",
+    ".[",
+    "Search(Ada",
+    "[Search()]",
+    ")]",
+    ")].",
+    "\nFollow up:",
+    "?",
+    "\nIntermediate answer:",
+    " answer: Ada",
+    " Intermediate",
+)
+PLAIN = PIECES.index(" harbour") + 1  # pieces that any text may hold
+MARKED = {  # what ends in a mark, and what does not quite
+    "[Search(": [
+        (" [", "Search("),
+        (" ", "[Search()]"),
+        (".[", "Search("),
+        (" was", " [", "Search(Ada"),
+        (" [", " was"),
+    ],
+    ")]": [(")]",), (" Ada", ")]"), (" born", " in", ")]."), ("\n", " Ada", ")]"), (" ", ")]")],
+    "Intermediate answer:": [
+        ("\nFollow up:", " Ada", "?", "\nIntermediate answer:"),
+        ("\nFollow up:", " was", "\nFollow up:", " Borg", "?", " Intermediate", " answer: Ada"),
+        ("\nIntermediate answer:",),
+        ("\nFollow up:", " ", "\nIntermediate answer:"),
+        ("\nFollow up:", " Ada", "?"),
+    ],
+}
+REPLIES = (
+    " Who was Ada?",
+    " When was Borg born?",
+    " Where?",
+    " harbour",
+    "",
+    " Who was\nAda?",
+    "?",
+    "\nWho?",
+    " Ada fell.",
 )
 PROBABILITIES = (0.0, 0.05, 0.39, 0.4, 0.41, 0.6, 0.79, 0.8, 0.81, 0.95, 0.999, 1.0)
 
@@ -59,13 +100,51 @@ class Babbler:
     def last_tokens(self, text: str, count: int) -> str:
         return text if len(text) <= count else text[-count:].strip()
 
-    def say(self, prompt: Sequence[int], limit: int) -> Generation:
-        """The same for the same prompt and limit."""
-        dice = random.Random(f"{self.seed} {limit} {list(prompt)}")
-        kind = dice.choice(["sure", "unsure", "unsure", "mixed", "masked"])
-        choices = {"sure": (0.95, 0.999, 1.0), "unsure": PROBABILITIES[3:], "masked": (0.05, 0.1, 0.39, 0.4)}
+    def beginning(self, text: str) -> list[int]:
+        return list(self.ids_beginning(text))
+
+    def say(
+        self,
+        prompt: Sequence[int],
+        limit: int,
+        stop: tuple[str, ...] = STOP_STRINGS,
+        marks: tuple[str, ...] = (),
+        bias: Mapping[int, float] | None = None,
+        banned: frozenset[int] = frozenset(),
+    ) -> Generation:
+        """The same for the same arguments."""
+        dice = random.Random(
+            f"{self.seed} {limit} {list(prompt)} {marks} {sorted((bias or {}).items())} {sorted(banned)}"
+        )
+        if stop == ("\n",):
+            return self._reply(dice, self.text(prompt), limit)
+        said = self._babble(dice, limit)
+        if marks and dice.random() < 0.6:
+            return _marked(said, dice.choice(MARKED[marks[0]]), marks[0], limit)
+        return said
+
+    def _reply(self, dice: random.Random, asked: str, limit: int) -> Generation:
+        """A question, or the term that was asked for, letter by letter."""
+        text = dice.choice(REPLIES)
+        _, star, behind = asked.rpartition("*")
+        if asked.endswith("Term:") and star and dice.random() < 0.7:
+            words = behind.removesuffix("Term:").split()
+            text = " " + " ".join(words[: dice.choice([1, 1, 2, 3])])
+        text = text[:limit]
+        ended = StopReason.EOS if text else StopReason.STOP
+        ids = self.encode(text)
+        return Generation(ids, (0.9,) * len(ids), tuple(text), text, ended, 0.9 if text else None, Counters(calls=1))
+
+    def _babble(self, dice: random.Random, limit: int) -> Generation:
+        kind = dice.choice(["sure", "unsure", "unsure", "mixed", "masked", "patchy"])
+        choices = {
+            "sure": (0.95, 0.999, 1.0),
+            "unsure": PROBABILITIES[3:],
+            "masked": (0.05, 0.1, 0.39, 0.4),
+            "patchy": (0.05, 0.95),
+        }
         count = min(limit, dice.choice([0, 1, 1, 2, 3, 5, 8]))
-        at = [dice.randrange(len(PIECES)) if dice.random() < 0.9 else PIECES.index("\n") for _ in range(count)]
+        at = [dice.randrange(PLAIN) if dice.random() < 0.9 else PIECES.index("\n") for _ in range(count)]
         if dice.random() < 0.1:
             at = [PIECES.index(" ")] * count
         probabilities = tuple(dice.choice(choices.get(kind, PROBABILITIES)) for _ in range(count))
@@ -90,7 +169,16 @@ class Babbler:
         banned: frozenset[int] = frozenset(),
         sampling: Sampling = GREEDY,
     ) -> Generation:
-        return self.say(prompt, max_new_tokens)
+        return self.say(prompt, max_new_tokens, stop, marks, logit_bias, banned)
+
+
+def _marked(said: Generation, behind: tuple[str, ...], mark: str, limit: int) -> Generation:
+    """`said` with more pieces behind it, which may hold the mark."""
+    pieces = (*said.pieces, *behind)[:limit]
+    text = "".join(pieces)
+    stop = StopReason.MARK if mark in text else StopReason.LENGTH if len(pieces) == limit else StopReason.BOUNDARY
+    ids = tuple(FIRST_PIECE + PIECES.index(piece) for piece in pieces)
+    return Generation(ids, (0.9,) * len(pieces), pieces, text, stop, None, Counters(calls=1))
 
 
 class Reference:
@@ -102,8 +190,18 @@ class Reference:
         self.text_of = babbler
         self._babbler = babbler
 
-    def generate(self, prompt: Sequence[int], unit: Any, limit: int, stops: Any, **_: Any) -> Output:
-        said = self._babbler.say(prompt, limit)
+    def generate(
+        self,
+        prompt: Sequence[int],
+        unit: Any,
+        limit: int,
+        stops: Any,
+        bias: Any = None,
+        banned: frozenset[int] = frozenset(),
+        marks: tuple[str, ...] = (),
+        **_: Any,
+    ) -> Output:
+        said = self._babbler.say(prompt, limit, stops, marks, bias, banned)
         return Output(
             said.tokens,
             said.probabilities,
