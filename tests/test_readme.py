@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from flare_local.policies.methods import METHODS
 from tests.tiny_models import tiny_model, tiny_tokenizer
 
 ROOT = Path(__file__).parents[1]
@@ -84,6 +85,10 @@ def test_every_link_leads_somewhere() -> None:
     assert len(links) >= 8
     for link in links:
         assert link.startswith("https://") or (ROOT / link).exists(), link
+
+
+def test_the_table_of_methods_is_complete() -> None:
+    assert re.findall(r"^\| `(\w+)` \| [^|]+ \|$", README, re.MULTILINE) == list(METHODS)
 
 
 def test_the_transcript_is_of_the_town_as_it_is() -> None:
