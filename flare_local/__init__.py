@@ -4,7 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flare_local.api import flare_direct, no_retrieval, single_time
+    from flare_local.api import (
+        flare_direct,
+        flare_instruct,
+        next_sentence,
+        no_retrieval,
+        previous_sentence,
+        previous_window,
+        question_decomposition,
+        single_time,
+    )
     from flare_local.engine.engine import Engine
     from flare_local.policies.rules import PAPER, RELEASED, Rules
     from flare_local.retrieval.lucene import LuceneIndex
@@ -23,7 +32,12 @@ _HOME = {
     "LuceneIndex": "flare_local.retrieval.lucene",
     "Rules": "flare_local.policies.rules",
     "flare_direct": "flare_local.api",
+    "flare_instruct": "flare_local.api",
+    "next_sentence": "flare_local.api",
     "no_retrieval": "flare_local.api",
+    "previous_sentence": "flare_local.api",
+    "previous_window": "flare_local.api",
+    "question_decomposition": "flare_local.api",
     "read_exemplars": "flare_local.tasks.exemplars",
     "single_time": "flare_local.api",
 }
@@ -39,7 +53,12 @@ __all__ = [
     "Rules",
     "__version__",
     "flare_direct",
+    "flare_instruct",
+    "next_sentence",
     "no_retrieval",
+    "previous_sentence",
+    "previous_window",
+    "question_decomposition",
     "read_exemplars",
     "single_time",
 ]

@@ -129,4 +129,9 @@ def _wait_for(call: Coroutine[object, object, Answer]) -> Answer:
 
 no_retrieval = Ask(METHODS["no_retrieval"])
 single_time = Ask(METHODS["single_time"])
+previous_window = Ask(METHODS["previous_window"])
+previous_sentence = Ask(METHODS["previous_sentence"])
+question_decomposition = Ask(METHODS["question_decomposition"])
+next_sentence = Ask(METHODS["next_sentence"])
+flare_instruct = Ask(METHODS["flare_instruct"])
 flare_direct = Ask(METHODS["flare_direct"])

@@ -16,7 +16,18 @@ MAX_FORWARD_TOKENS = 512  # as in flare_local.engine.engine, which imports torch
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16", "float64"]
 Bm25 = Literal["default", "paper"]
-Method = Literal["no_retrieval", "single_time", "flare_direct"]
+Method = Literal[
+    "no_retrieval",
+    "single_time",
+    "previous_window",
+    "previous_sentence",
+    "question_decomposition",
+    "next_sentence",
+    "flare_instruct",
+    "flare_direct",
+]
+Query = Literal["implicit", "explicit"]
+Brackets = Literal["schedule", "all", "one"]
 Schedule = Literal["paper", "released"]
 FirstSentence = Literal["judge", "accept"]
 Splitter = Literal["untrained", "trained"]
@@ -32,6 +43,10 @@ def _is_device(text: str) -> bool:
 
 def _is_unit(text: str) -> bool:
     return re.fullmatch(r"sentence|paragraph|tokens:[1-9]\d*", text) is not None
+
+
+def _is_token_count(text: str) -> bool:
+    return re.fullmatch(r"all|[1-9]\d*", text) is not None
 
 
 def _is_memory(text: str) -> bool:
@@ -137,6 +152,10 @@ class MethodOptions:
     beta: Annotated[
         float, About("Tokens less probable than this are left out of the query (paper section 3.2.2).", between(0, 1))
     ] = 0.4
+    query: Annotated[
+        Query,
+        About("implicit: the draft without its improbable tokens. explicit: questions the model writes for them."),
+    ] = "implicit"
     top_k: Annotated[int, About("Documents put into the prompt.", at_least(1))] = 2
     look_ahead: Annotated[int, About("Most tokens of one draft (appendix A).", at_least(1))] = LOOK_AHEAD
     unit: Annotated[
@@ -146,6 +165,28 @@ class MethodOptions:
         FirstSentence, About("Whether theta judges the first sentence too, or it is accepted as it is.")
     ] = "judge"
     initial_retrieval: Annotated[bool, About("Search with the question itself before the first sentence.")] = True
+    combine: Annotated[
+        bool, About("Keep the question's documents in front of all that is found later (paper, table 9).")
+    ] = False
+    window: Annotated[
+        int, About("Tokens that previous_window writes between two searches (paper section 4).", at_least(1))
+    ] = 16
+    window_query: Annotated[
+        str,
+        About(
+            "Last tokens that previous_window searches with (paper, table 4).",
+            Limit("a whole number or all", _is_token_count),
+        ),
+    ] = "16"
+    search_bias: Annotated[
+        float, About('Added to the logits of "[" so that flare_instruct searches more often (appendix A).')
+    ] = 2.0
+    brackets: Annotated[
+        Brackets,
+        About(
+            'Which tokens get it: all that begin with "[", one as in the released program, or as the schedule has it.'
+        ),
+    ] = "schedule"
     end_after: Annotated[
         str | None,
         About(
@@ -163,6 +204,9 @@ class MethodOptions:
     exemplars: Annotated[str | None, About("JSONL file of worked examples: question, answer, optional documents.")] = (
         None
     )
+    exemplar_documents: Annotated[
+        bool, About("Show each exemplar with the documents found for its question (appendix B).")
+    ] = False
     instruction: Annotated[str, About("Text in front of the exemplars.")] = ""
     splitter: Annotated[Splitter, About("Punkt sentence splitter; untrained is what the authors ran.")] = "untrained"
     temperature: Annotated[float, About("0 is greedy.", at_least(0))] = 0.0
@@ -184,6 +228,11 @@ class MethodOptions:
         if self.unit == "sentence":
             return Sentence(trained=self.splitter == "trained")
         return Paragraph() if self.unit == "paragraph" else Tokens(int(self.unit.removeprefix("tokens:")))
+
+    @property
+    def window_query_tokens(self) -> int | None:
+        """`window_query` as a number; None for all."""
+        return None if self.window_query == "all" else int(self.window_query)
 
     @property
     def sampling(self) -> Sampling:

@@ -18,6 +18,7 @@ from flare_local.cli.opening import (
     open_index_of,
     say_what_is_embedded,
     task_of,
+    with_exemplar_documents,
 )
 from flare_local.cli.options import with_options
 from flare_local.cli.sources import Options
@@ -61,7 +62,7 @@ class Stream:
     def __call__(self, event: Event) -> None:
         """Prints what a step added; blanks wait until something follows them."""
         if isinstance(event, Step):
-            self._text += event.sentence.text
+            self._text += event.text
             ready = self._text.strip()
             print(safe_text(ready[self._shown :]), end="", flush=True)
             self._shown = len(ready)
@@ -77,6 +78,7 @@ def _answer(question: str, task: Task, options: Options) -> None:
 
     with ExitStack() as opened:
         index = open_index_of(task, options, opened)
+        task = with_exemplar_documents(task, options, index)
         engine = opened.enter_context(open_engine(options.model))
 
         def answer(observe: Observer | None) -> Answer:
@@ -140,6 +142,7 @@ def _show_prompt(question: str, task: Task, options: Options) -> None:
     model = SilentModel(codec, bos, tail, context_of(options.model, codec))
     with ExitStack() as opened:
         index = open_index_of(task, options, opened)
+        task = with_exemplar_documents(task, options, index)
         answer = asyncio.run(task.method.answer(model, index, question, task.exemplars, task.rules, None))
     first = answer.writings[0]
     print(safe_text(codec.decode(first.prompt)), flush=True)

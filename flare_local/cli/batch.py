@@ -13,7 +13,7 @@ from flare_local.cli.batch_progress import BatchProgress
 from flare_local.cli.batch_summary import summary
 from flare_local.cli.bound import settings_asked, settings_opened
 from flare_local.cli.console import err
-from flare_local.cli.opening import open_engine, open_index_of, say_what_is_embedded, task_of
+from flare_local.cli.opening import open_engine, open_index_of, say_what_is_embedded, task_of, with_exemplar_documents
 from flare_local.cli.options import with_options
 from flare_local.cli.sources import Options
 from flare_local.config import MethodOptions, ModelOptions, RetrievalOptions
@@ -91,6 +91,7 @@ def batch(
 
         say_what_is_embedded(task, options)
         index = open_index_of(task, options, opened)
+        task = with_exemplar_documents(task, options, index)
         engine = opened.enter_context(open_engine(options.model))
         settings |= settings_opened(engine, index)
         if record is None:

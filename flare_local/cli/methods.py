@@ -1,4 +1,4 @@
-"""`flare-local methods`: the ways to answer, one line each."""
+"""`flare-local methods`: the ways to answer, each with its source and its options."""
 
 from flare_local.policies.methods import METHODS
 
@@ -8,3 +8,5 @@ def methods() -> None:
     width = max(map(len, METHODS))
     for name, method in METHODS.items():
         print(f"{name:<{width}}  {method.line} ({method.source})")
+        if method.options:
+            print(f"{'':<{width}}  {' '.join('--' + option.replace('_', '-') for option in method.options)}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flare_local.cli.sources import Options
 from flare_local.config import MethodOptions, ModelOptions, RetrievalOptions
 from flare_local.policies.methods import METHODS, Method
-from flare_local.policies.rules import SCHEDULES, FirstSentence, Overflow, Rules
+from flare_local.policies.rules import SCHEDULES, Brackets, FirstSentence, Overflow, QueryKind, Rules
 from flare_local.tasks.exemplars import NONE, Exemplars, read_exemplars
 from flare_local.tasks.presets import PRESETS
 
@@ -41,7 +41,7 @@ def task_of(options: Options) -> Task:
     exemplars = _exemplars(chosen)
     if chosen.instruction:
         exemplars = replace(exemplars, instruction=chosen.instruction)
-    return Task(method, rules_of(chosen, options.retrieval), exemplars)
+    return Task(method, rules_of(chosen, options.retrieval), method.words(exemplars))
 
 
 def rules_of(method: MethodOptions, retrieval: RetrievalOptions) -> Rules:
@@ -63,6 +63,12 @@ def rules_of(method: MethodOptions, retrieval: RetrievalOptions) -> Rules:
         max_sentences=method.max_sentences,
         end_after=None if end is None else end.pattern,
         sampling=method.sampling,
+        query=QueryKind(method.query),
+        combine=method.combine,
+        window=method.window,
+        window_query=method.window_query_tokens,
+        brackets=None if method.brackets == "schedule" else Brackets(method.brackets),
+        search_bias=method.search_bias,
     )
 
 
@@ -136,6 +142,17 @@ def open_index_of(task: Task, options: Options, opened: ExitStack) -> "LuceneInd
     index = open_retriever(options.retrieval)
     opened.callback(index.close)
     return index
+
+
+def with_exemplar_documents(task: Task, options: Options, index: "LuceneIndex | Bm25sIndex | None") -> Task:
+    """The task with documents for its exemplars, where they were asked for and there is an index."""
+    if index is None or not options.method.exemplar_documents:
+        return task
+    from flare_local.policies.exemplar_documents import with_documents
+
+    asked = options.retrieval
+    ranking = f"{asked.bm25} k1={asked.k1} b={asked.b}"
+    return replace(task, exemplars=with_documents(task.exemplars, index, task.rules.top_k, ranking))
 
 
 def say_what_is_embedded(task: Task, options: Options) -> None:

@@ -24,8 +24,7 @@ async def flare_instruct(
     Brackets are made more probable, and forbidden for some tokens after a search (paper, appendix A). A search call is
     taken out of the answer; its documents stay until the next.
     """
-    skilled = exemplars if exemplars.before is not None else with_search_skill(exemplars)
-    run = Answering("flare_instruct", lm, retriever, question, skilled, rules, observe)
+    run = Answering("flare_instruct", lm, retriever, question, search_words(exemplars), rules, observe)
     brackets = bracket_ids(lm, rules)
     boost = dict.fromkeys(brackets, rules.search_bias)
     documents = await run.first_documents()
@@ -52,6 +51,11 @@ async def flare_instruct(
         run.keep(piece, call=call, kept=tokens_before_call(piece))
         query = searched_for(piece.text + (call.text if call is not None else ""), call)
     return run.answer()
+
+
+def search_words(exemplars: Exemplars) -> Exemplars:
+    """The task's exemplars with the skill to search in front; those that have a skill in front stay as they are."""
+    return exemplars if exemplars.before is not None else with_search_skill(exemplars)
 
 
 def bracket_ids(lm: LanguageModel, rules: Rules) -> tuple[int, ...]:

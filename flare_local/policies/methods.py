@@ -7,7 +7,7 @@ from typing import Any
 from flare_local.engine.call import LanguageModel
 from flare_local.policies.answering import Observer
 from flare_local.policies.flare_direct import flare_direct
-from flare_local.policies.flare_instruct import flare_instruct
+from flare_local.policies.flare_instruct import flare_instruct, search_words
 from flare_local.policies.next_sentence import next_sentence
 from flare_local.policies.no_retrieval import no_retrieval
 from flare_local.policies.previous_sentence import previous_sentence
@@ -17,12 +17,17 @@ from flare_local.policies.rules import Rules
 from flare_local.policies.single_time import single_time
 from flare_local.retrieval.document import Retriever
 from flare_local.tasks.exemplars import Exemplars
+from flare_local.tasks.self_ask import self_ask
 from flare_local.trace.events import Answer
 
 Policy = Callable[
     [LanguageModel, Retriever | None, str, Exemplars, Rules, Observer | None],
     Coroutine[Any, Any, Answer],
 ]
+
+
+def _as_given(exemplars: Exemplars) -> Exemplars:
+    return exemplars
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,8 @@ class Method:
     source: str  # where the method is described
     retrieves: bool  # needs an index
     answer: Policy
-    options: tuple[str, ...] = ()  # fields of the options that it alone, or it above all, listens to
+    options: tuple[str, ...] = ()  # names of the options that not every method has
+    words: Callable[[Exemplars], Exemplars] = _as_given  # the exemplars that it shows in the place of the task's
 
 
 METHODS = {
@@ -54,7 +60,7 @@ METHODS = {
             "paper section 4, table 4",
             True,
             previous_window,
-            ("window", "window_query"),
+            ("combine", "window", "window_query"),
         ),
         Method(
             "previous_sentence",
@@ -62,7 +68,7 @@ METHODS = {
             "paper section 4",
             True,
             previous_sentence,
-            ("unit",),
+            ("combine", "unit"),
         ),
         Method(
             "question_decomposition",
@@ -70,6 +76,8 @@ METHODS = {
             "paper section 4, prompt 3",
             True,
             question_decomposition,
+            ("combine",),
+            self_ask,
         ),
         Method(
             "next_sentence",
@@ -77,7 +85,7 @@ METHODS = {
             "paper section 6.2, table 3",
             True,
             next_sentence,
-            ("first_sentence", "unit"),
+            ("combine", "first_sentence", "unit"),
         ),
         Method(
             "flare_instruct",
@@ -85,7 +93,8 @@ METHODS = {
             "paper section 3.1, appendix A",
             True,
             flare_instruct,
-            ("search_bias", "brackets"),
+            ("combine", "search_bias", "brackets"),
+            search_words,
         ),
         Method(
             "flare_direct",
@@ -93,7 +102,7 @@ METHODS = {
             "paper section 3.2",
             True,
             flare_direct,
-            ("theta", "beta", "query", "first_sentence", "unit"),
+            ("theta", "beta", "query", "combine", "first_sentence", "unit"),
         ),
     )
 }

@@ -51,9 +51,12 @@ def _step(step: Step) -> Json:
         "draft": None if step.draft is None else _writing(step.draft),
         "triggered": step.triggered,
         "accepted": step.accepted,
+        "asked": [_writing(writing) for writing in step.asked],
         "queries": [] if search is None else list(search.queries),
         "documents": [] if search is None else [_document(document) for document in search.documents],
         "sentence": _writing(step.sentence),
+        "call": None if step.call is None else _writing(step.call),
+        "kept": step.text,
         "prompt_tokens": {
             "draft": None if step.draft is None else len(step.draft.prompt),
             "sentence": None if step.accepted else len(step.sentence.prompt),

@@ -61,14 +61,19 @@ class TraceView:
                 self._line("left out", Text(f"{writing.cut}, as the model's context is full"), QUIET)
         if step.draft is not None:
             self._line("draft", marked(step.draft, self._rules))
-            if step.triggered and step.search is None:
-                self._line("query", Text("nothing left to search for; the documents stay"), QUIET)
+        for writing in step.asked:
+            self._line("asked", Text(safe_line(writing.text.strip())), QUIET)
         if step.search is not None:
             self._search(step.search)
+        elif step.triggered:
+            self._line("query", Text("nothing left to search for"), QUIET)
         if not step.accepted:
-            self._line("sentence", Text(safe_line(step.sentence.text.strip()), GOOD))
+            self._line("sentence", Text(safe_line(step.text.strip()), GOOD))
         elif step.sentence.tokens:
             self._line("sentence", Text("the draft as it is"), QUIET)
+        if step.kept is not None:
+            call = step.sentence.text + (step.call.text if step.call is not None else "")
+            self._line("call", Text(safe_line(call[len(step.text) :].strip())), QUIET)
 
     def _search(self, search: Search) -> None:
         for query in search.queries:

@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
+from flare_local.cli.sources import OPTIONS
 from flare_local.policies.methods import METHODS
 from tests.cli.shell import Shell
 
@@ -30,5 +32,14 @@ def test_colours_can_be_switched_off(variable: str) -> None:
 
 def test_every_method_is_listed_with_its_source(shell: Shell) -> None:
     lines = shell("methods").out.splitlines()
-    assert [line.split()[0] for line in lines] == list(METHODS)
-    assert all("section" in line for line in lines)
+    named = [line for line in lines if not line.startswith(" ")]
+    assert [line.split()[0] for line in named] == list(METHODS)
+    assert all("section" in line for line in named)
+
+
+def test_a_method_is_listed_with_the_options_that_it_listens_to(shell: Shell) -> None:
+    lines = shell("methods").out.splitlines()
+    options = next(after for line, after in pairwise(lines) if line.startswith("previous_window"))
+    assert options.split() == ["--combine", "--window", "--window-query"]
+    flags = {word for line in lines if line.startswith(" ") for word in line.split()}
+    assert flags <= {option.flag for option in OPTIONS.values()}
