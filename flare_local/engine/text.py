@@ -1,5 +1,6 @@
 """Text of token ids and token ids of text. `TextCodec` is the only place that talks to a tokenizer."""
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -10,6 +11,7 @@ from flare_local.errors import ModelError
 
 UNFINISHED = "\ufffd"  # what a decoder shows for a character whose bytes are not all there yet
 SENTINEL = "FLARELOCALCONTENT"  # stands for the prompt while a chat template is rendered
+HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 SPACE_MARKS = ("\u2581", "\u0120")  # how SentencePiece and byte-level BPE write a leading space
 
 
@@ -46,9 +48,10 @@ class TextCodec:
     def _encode(self, text: str) -> tuple[int, ...]:
         """Ids of one prompt segment as data: no BOS, control tokens written in the text are encoded as plain text.
 
-        A text that holds a control token's string is cut inside that string and each part is encoded by itself.
+        A text that holds a control token's string is cut inside that string and each part is encoded by itself. Half of
+        a surrogate pair, which no tokenizer reads, is encoded as U+FFFD.
         """
-        parts = [text]
+        parts = [HALF_A_PAIR.sub(UNFINISHED, text)]
         ids: list[int] = []
         while parts:
             part = parts.pop()

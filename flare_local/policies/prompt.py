@@ -12,7 +12,7 @@ from flare_local.errors import UsageError
 from flare_local.policies.budget import Budget
 from flare_local.policies.rules import Rules
 from flare_local.retrieval.document import Document
-from flare_local.tasks.exemplars import Exemplar, Exemplars, put
+from flare_local.tasks.exemplars import Exemplar, Exemplars, has_half_a_pair, put
 from flare_local.trace.events import Cut
 
 
@@ -29,9 +29,11 @@ class Prompt:
     """The prompts of one question; they differ in their documents and in the answer so far."""
 
     def __init__(self, lm: LanguageModel, question: str, exemplars: Exemplars, rules: Rules) -> None:
-        """Raises `UsageError` where the question is blank."""
+        """Raises `UsageError` where the question is blank or no text."""
         if not question.strip():
             raise UsageError("The question is empty.", "Ask something.")
+        if has_half_a_pair(question):
+            raise UsageError("The question holds half of a surrogate pair, which is no text.", "Ask it anew.")
         self._encode = lm.encode
         self._rules = rules
         self._bos = lm.bos

@@ -152,4 +152,11 @@ def _text(item: dict[str, object], key: str, place: str, empty: bool = False) ->
     if not isinstance(value, str) or (not empty and not value.strip()):
         wrong = "is missing" if key not in item else "is empty" if isinstance(value, str) else "is not a text"
         raise UsageError(f"{place}: `{key}` {wrong}.", "Give a text.")
+    if has_half_a_pair(value):
+        raise UsageError(f"{place}: `{key}` holds half of a surrogate pair, which is no text.", "Leave it out.")
     return value
+
+
+def has_half_a_pair(text: str) -> bool:
+    """Whether a lone surrogate is in it: JSON's escapes can write one, no tokenizer and no file can hold one."""
+    return any("\ud800" <= character <= "\udfff" for character in text)

@@ -64,6 +64,7 @@ def test_line_separators_inside_a_string_do_not_split_it(tmp_path: Path) -> None
         (['{"case": "Q:"}', GOOD], "line 1: `case` does not hold {question} once"),
         ([GOOD, '{"instruction": "i"}'], "line 2: unknown key 'instruction'"),
         (['{"question": "q", "hint": "h", "answer": "a"}'], "line 1: `hint` has no place"),
+        (['{"question": "\\ud800", "answer": "a"}'], "line 1: `question` holds half of a surrogate pair"),
         (['{"case": "{question}{hint}"}', GOOD], "line 2: `hint` is missing"),
         (['{"case": "{question}{hint}{hint}"}', GOOD], "line 1: `case` holds {hint} more than once"),
         ([""], "no exemplars"),

@@ -1,0 +1,103 @@
+"""A language model that recites the same lines whatever it is asked: what changes then, the policy has changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Protocol
+
+from flare_local.engine.call import STOP_STRINGS, Generation, Sampling, StopReason, Until
+from flare_local.engine.counters import Counters
+from flare_local.engine.output import first_end
+from flare_local.policies.rules import GREEDY
+
+LINES = (  # something for every method; the improbable words have a capital letter
+    " Ada Lovelace was born in London.",
+    " Yes.\nFollow up: When was Ada born?\nIntermediate answer: Ada was born in 1815.",
+    " She wrote [Search(notes of Ada Lovelace)] notes on an engine.",
+    " When was Ada Lovelace born?",
+    " nothing here is improbable.",
+    " So the final answer is: 1815.",
+)
+CALLS = 14  # then it ends every answer
+
+
+class Codec(Protocol):
+    """The part of `TextCodec` that a prompt needs."""
+
+    bos: tuple[int, ...]
+
+    def encode(self, text: str, /) -> tuple[int, ...]: ...
+
+    def decode(self, ids: tuple[int, ...], /) -> str: ...
+
+    def ids_beginning(self, text: str, /) -> tuple[int, ...]: ...
+
+
+class Characters:
+    """A codec whose ids are code points, so that nothing of a prompt is lost."""
+
+    bos: tuple[int, ...] = ()
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        return tuple(map(ord, text))
+
+    def decode(self, ids: tuple[int, ...]) -> str:
+        return "".join(map(chr, ids))
+
+    def ids_beginning(self, text: str) -> tuple[int, ...]:
+        return (ord(text[0]),)
+
+
+@dataclass
+class Reciter:
+    """A `LanguageModel` that reads with `codec`. Its tokens of output are words, so that these can be improbable."""
+
+    codec: Codec
+    tail: tuple[int, ...] = ()
+    context_length: int = 1 << 30
+    outputs: dict[int, str] = field(default_factory=dict)  # id of a word (negative) -> the word
+    calls: int = 0
+
+    @property
+    def bos(self) -> tuple[int, ...]:
+        return self.codec.bos
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        return self.codec.encode(text)
+
+    def decode(self, ids: tuple[int, ...]) -> str:
+        runs = groupby(ids, key=lambda token: token < 0)
+        return "".join(
+            "".join(map(self.outputs.__getitem__, run)) if spoken else self.codec.decode(tuple(run))
+            for spoken, run in runs
+        )
+
+    def ids_beginning(self, text: str) -> tuple[int, ...]:
+        return self.codec.ids_beginning(text)
+
+    def last_tokens(self, text: str, count: int) -> str:
+        return " ".join(text.split(" ")[-count:])
+
+    async def generate(
+        self,
+        prompt: tuple[int, ...],
+        *,
+        until: Until,
+        max_new_tokens: int,
+        stop: tuple[str, ...] = STOP_STRINGS,
+        marks: tuple[str, ...] = (),
+        speculate: tuple[int, ...] = (),
+        logit_bias: Mapping[int, float] | None = None,
+        banned: frozenset[int] = frozenset(),
+        sampling: Sampling = GREEDY,
+    ) -> Generation:
+        text = LINES[self.calls % len(LINES)] if self.calls < CALLS else ""
+        self.calls += 1
+        end, reason = first_end(text, stop, marks) or (len(text), StopReason.EOS if not text else StopReason.BOUNDARY)
+        words = [f" {word}" for word in text[:end].split(" ")[1:]]
+        if len(words) > max_new_tokens:
+            words, reason = words[:max_new_tokens], StopReason.LENGTH
+        ids = tuple(-1 - len(self.outputs) - at for at in range(len(words)))  # no tokenizer has negative ids
+        self.outputs |= dict(zip(ids, words, strict=True))
+        probabilities = tuple(0.3 if word.strip()[:1].isupper() else 0.9 for word in words)
+        return Generation(ids, probabilities, tuple(words), "".join(words), reason, None, Counters(calls=1))
