@@ -196,6 +196,9 @@ class MethodOptions:
     ] = None
     max_sentences: Annotated[int | None, About("Most sentences of an answer.", at_least(1))] = None
     max_new_tokens: Annotated[int, About("Most tokens of an answer (appendix A).", at_least(1))] = 256
+    search_ahead: Annotated[
+        bool, About("Search while a draft is still being written, and read what is found. Changes no answer.")
+    ] = False
     titles: Annotated[bool, About("Write documents as `[1] Title: text`.")] = False
     overflow: Annotated[
         Overflow,

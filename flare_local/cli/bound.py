@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 # Options that change how fast an answer comes and how much memory it takes, but not the answer; and those that name
 # files whose content is bound instead. An option that is not listed here is bound.
 FREE = {"device", "device_map", "offload_folder", "kv_memory", "reuse", "max_forward_tokens"}
-FREE |= {"trust_remote_code", "allow_pickle"}
+FREE |= {"trust_remote_code", "allow_pickle", "search_ahead"}
 BY_CONTENT = {"model", "revision", "dtype", "index", "exemplars"}
 
 
 def settings_asked(task: Task, options: Options) -> dict[str, object]:
     """What is known before model and index are opened."""
     chosen = {**asdict(options.model), **asdict(options.retrieval), **asdict(options.method)}
+    bound = {**chosen, **task.rules.as_dict()}
     return {
-        **{name: value for name, value in chosen.items() if name not in FREE | BY_CONTENT},
-        **task.rules.as_dict(),
+        **{name: value for name, value in bound.items() if name not in FREE | BY_CONTENT},
         "exemplars_sha256": sha256(repr(task.exemplars).encode()).hexdigest(),
         **{f"version of {package}": version for package, version in versions().items()},
     }

@@ -57,6 +57,7 @@ def rules_of(method: MethodOptions, retrieval: RetrievalOptions) -> Rules:
         first_sentence=FirstSentence(method.first_sentence),
         initial_retrieval=method.initial_retrieval,
         query_tokens=retrieval.query_tokens,
+        search_ahead=method.search_ahead,
         titles=method.titles,
         overflow=Overflow(method.overflow),
         max_new_tokens=method.max_new_tokens,

@@ -1,9 +1,9 @@
 """What travels between a policy and the engine: one `Call` in, one `Generation` out."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from flare_local.engine.counters import Counters
 
@@ -64,6 +64,9 @@ class Sampling:
 GREEDY = Sampling()
 
 
+Watch = Callable[[int, float], None]  # a token and its raw probability; runs on the engine's thread, must not raise
+
+
 @dataclass(frozen=True)
 class Call:
     """One request to the engine. Token ids only; the engine knows nothing of documents or questions."""
@@ -79,6 +82,8 @@ class Call:
     sampling: Sampling = GREEDY
     question: str = ""  # who asks: keys the random numbers of sampling
     index: int = 0  # number of this call within its question: keys them too
+    watch: Watch | None = field(default=None, compare=False)  # told of each token at once
+    ahead: bool = False  # a guess: fills the tree and is no call that the ledger knows
 
 
 @dataclass(frozen=True)
@@ -142,4 +147,15 @@ class LanguageModel(Protocol):
         sampling: Sampling = GREEDY,
     ) -> Generation:
         """Continue `prompt`. Raises `PromptTooLong` or `PoolTooSmall` before any work."""
+        ...
+
+
+@runtime_checkable
+class WatchedModel(LanguageModel, Protocol):
+    """A model that tells of each token while it writes, and reads a prompt that may be wanted soon."""
+
+    watch: Watch | None  # told of the tokens of every call that is made while it is set
+
+    async def read_ahead(self, prompt: tuple[int, ...]) -> Counters:
+        """Computes what `generate` would need of `prompt`; says what it cost. Changes no result."""
         ...

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from flare_local.engine.call import GREEDY, STOP_STRINGS, Call, Generation, Sampling, Until
+from flare_local.engine.call import GREEDY, STOP_STRINGS, Call, Generation, Sampling, Until, Watch
 from flare_local.engine.counters import Counters
 from flare_local.engine.forward import PackedForward
 from flare_local.engine.loop import Loop
@@ -48,6 +48,7 @@ class Engine:
         from flare_local.engine.memory import slots_for
 
         self.model = model
+        self.reuse = reuse
         forward = PackedForward(model.module, model.device)
         layers = forward.probe()
         if slots is None:
@@ -146,6 +147,7 @@ class Question:
     frame: ChatFrame | None = None
     counters: Counters = field(default_factory=Counters)
     calls: int = 0
+    watch: Watch | None = None
 
     @property
     def codec(self) -> TextCodec:
@@ -205,8 +207,18 @@ class Question:
             sampling=sampling,
             question=self.id,
             index=self.calls,
+            watch=self.watch,
         )
         self.calls += 1
         generation = await self.engine.generate(call)
         self.counters.add(generation.counters)
         return generation
+
+    async def read_ahead(self, prompt: tuple[int, ...]) -> Counters:
+        """Has `prompt` in the pool and its first token known; see `WatchedModel`."""
+        if not self.engine.reuse:  # no other call would see it
+            return Counters()
+        generation = await self.engine.generate(Call(prompt, max_new_tokens=1, question=self.id, ahead=True))
+        cost = replace(generation.counters, calls=0, prompt_tokens=0, reused=0, known=0, total_ms=0.0)
+        self.counters.add(cost)
+        return cost

@@ -170,7 +170,8 @@ class Loop:
                 running.future.set_exception(error)
             elif running.output.done:
                 generation = running.generation()
-                self._ledger.called([*running.call.prompt, *generation.tokens], running.counters)
+                if not running.call.ahead:
+                    self._ledger.called([*running.call.prompt, *generation.tokens], running.counters)
                 running.future.set_result(generation)
         except InvalidStateError:  # cancelled meanwhile: nobody waits for it
             return

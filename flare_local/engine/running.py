@@ -179,6 +179,9 @@ class Running:
         self.slots, self.proposals = [], []
 
     def _push(self, choice: Choice) -> None:
+        before = len(self.output.tokens)
         self.output.push(choice.token, choice.probability)
+        if self.call.watch is not None and len(self.output.tokens) > before:
+            self.call.watch(choice.token, choice.probability)
         if len(self.ids) < len(self.call.prompt) + len(self.output.tokens):
             self.ids.append(choice.token)

@@ -13,7 +13,7 @@ from flare_local.policies.prompt import Prompt, side_prompt
 from flare_local.policies.rules import Rules
 from flare_local.retrieval.document import Retriever
 from flare_local.tasks.exemplars import Exemplars
-from flare_local.trace.events import Answer, Ended, Event, Search, Step, Writing
+from flare_local.trace.events import Answer, Ended, Event, Foresight, Search, Step, Writing
 from flare_local.trace.versions import versions
 
 Observer = Callable[[Event], None]
@@ -42,6 +42,7 @@ class Answering:
         self.prompt = Prompt(lm, question, exemplars, rules)
         self.tokens: tuple[int, ...] = ()
         self.text = ""
+        self.aside = Counters()  # what was read ahead, wanted or not
         self._exemplars = exemplars
         self._in_front: Documents = ()  # shown in every prompt, whatever else is
         self._uncounted = 0  # tokens that the budget does not see
@@ -118,6 +119,11 @@ class Answering:
         ms = _ms_since(began)
         return Writing(prompt.ids, prompt.documents, until, tokens, speculate, generation, ms, prompt.cut)
 
+    def sentence_prompt(self, documents: Documents) -> tuple[int, ...]:
+        """What the model would be given to write the next sentence with `documents`."""
+        shown = with_in_front(self._in_front, documents)
+        return self.prompt.fit(shown, self.tokens, self.rules.sentence_tokens(self.left)).ids
+
     async def ask(self, exemplars: Exemplars, case: str) -> Writing:
         """One line that the model writes beside the answer, after exemplars of its own; always greedy."""
         began = time.perf_counter()
@@ -137,13 +143,14 @@ class Answering:
         call: Writing | None = None,
         kept: int | None = None,
         counts: bool = True,
+        foresight: Foresight | None = None,
     ) -> None:
         """Makes `sentence` the next of the answer, and sees whether the answer ends with it.
 
         `counts=False`: its tokens do not count in the budget, and it ends the answer only where it has none.
         """
         ms = _ms_since(self._step_began)
-        step = Step(len(self._steps) + 1, draft, triggered, search, sentence, ms, asked, call, kept)
+        step = Step(len(self._steps) + 1, draft, triggered, search, sentence, ms, asked, call, kept, foresight)
         self._steps.append(step)
         self.tokens += step.tokens
         self.text += step.text
@@ -159,6 +166,7 @@ class Answering:
         for step in self._steps:
             for writing in step.writings:
                 counters.add(writing.generation.counters)
+        counters.add(self.aside)
         searches = [step.search for step in self._steps]
         counters.search_ms = sum(search.ms for search in (self._first_search, *searches) if search is not None)
         counters.total_ms = _ms_since(self._began)

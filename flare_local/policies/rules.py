@@ -158,6 +158,7 @@ class Rules:
     window: int = 16  # tokens that previous_window writes at a time (paper section 4)
     window_query: int | None = 16  # tokens of its query; None: all (paper, table 4)
     brackets: Brackets | None = None  # None: as the schedule has it
+    search_ahead: bool = False  # search while a draft is still being written; changes no answer
     search_bias: float = 2.0  # added to the logits of brackets (paper, appendix A)
 
     def __post_init__(self) -> None:

@@ -64,6 +64,16 @@ class Writing:
 
 
 @dataclass(frozen=True)
+class Foresight:
+    """What was searched while a draft was still being written, and what came of it."""
+
+    searches: int
+    read: int  # lists of documents that the model read ahead
+    kept: bool  # the final search found one of them
+    hidden_ms: float  # reading it took so long beside the draft and the final search
+
+
+@dataclass(frozen=True)
 class Step:
     """One sentence of an answer and how it came about.
 
@@ -79,6 +89,7 @@ class Step:
     asked: tuple[Writing, ...] = ()  # what the model was asked to make queries of the draft: terms, then questions
     call: Writing | None = None  # the rest of a search call that the sentence ended with
     kept: int | None = None  # so many of the sentence's tokens stay in the answer; None: all of them
+    foresight: Foresight | None = None  # None: nothing was searched ahead
 
     @property
     def tokens(self) -> tuple[int, ...]:

@@ -55,6 +55,7 @@ def _step(step: Step) -> Json:
         "queries": [] if search is None else list(search.queries),
         "documents": [] if search is None else [_document(document) for document in search.documents],
         "sentence": _writing(step.sentence),
+        "foresight": None if step.foresight is None else asdict(step.foresight),
         "call": None if step.call is None else _writing(step.call),
         "kept": step.text,
         "prompt_tokens": {

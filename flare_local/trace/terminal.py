@@ -11,7 +11,7 @@ from flare_local.policies.query import masked
 from flare_local.policies.rules import Rules
 from flare_local.policies.trigger import improbable
 from flare_local.retrieval.document import Document
-from flare_local.trace.events import Answer, Event, Search, Step, Writing
+from flare_local.trace.events import Answer, Event, Foresight, Search, Step, Writing
 from flare_local.trace.safe_text import safe_line
 
 LABEL = 10  # columns of the words on the left
@@ -67,6 +67,8 @@ class TraceView:
             self._search(step.search)
         elif step.triggered:
             self._line("query", Text("nothing left to search for"), QUIET)
+        if step.foresight is not None:
+            self._line("ahead", Text(_foresight(step.foresight)), QUIET)
         if not step.accepted:
             self._line("sentence", Text(safe_line(step.text.strip()), GOOD))
         elif step.sentence.tokens:
@@ -156,3 +158,10 @@ def _short(probability: float) -> str:
     """Two digits, rounded down, so that .799 never looks like theta .8."""
     hundredths = floor(probability * 100)
     return "1" if hundredths >= 100 else f".{hundredths:02d}"
+
+
+def _foresight(ahead: Foresight) -> str:
+    searches = f"{ahead.searches} searches while the draft was written"
+    if ahead.kept:
+        return f"{searches}; these documents were read {ahead.hidden_ms:.0f} ms beside it"
+    return f"{searches}; {ahead.read} lists of documents read in vain"

@@ -226,3 +226,10 @@ def test_a_model_of_the_user_s_without_retrieval_gets_nothing_of_the_demo(shell:
     said = shell("ask", QUESTION, "--model", model, "--method", "no_retrieval", "--max-new-tokens", "8", "--json")
     assert said.err == ""
     assert json.loads(said.out)["config"]["exemplars"] == 0
+
+
+def test_searching_ahead_changes_no_answer_and_is_shown(ask: Any) -> None:
+    plain, ahead = json.loads(ask("--json").out), json.loads(ask("--json", "--search-ahead").out)
+    assert ahead["answer"] == plain["answer"]
+    assert all(step["foresight"] is None for step in plain["steps"])
+    assert ask("--trace", "--search-ahead").code == 0
