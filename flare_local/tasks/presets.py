@@ -35,6 +35,8 @@ class Preset:
 
 _TABLES = "paper, tables 7 and 9; most tokens as in the released program"
 _CONFIDENCE = {"theta": 0.8, "beta": 0.4}
+_IMPLICIT = {"query": "implicit", "combine": False}
+_EXPLICIT = {"query": "explicit", "combine": True}
 
 PRESETS = {
     preset.name: preset
@@ -43,39 +45,39 @@ PRESETS = {
             "2wiki",
             "Multihop questions, as in 2WikiMultihopQA; a short answer after the steps to it.",
             _TABLES,
-            {**_CONFIDENCE, "top_k": 2, "max_new_tokens": 256},
+            {**_CONFIDENCE, **_IMPLICIT, "top_k": 2, "exemplar_documents": True, "max_new_tokens": 256},
             end_after=ANSWER_IS,
         ),
         Preset(
             "strategyqa",
             "Yes-or-no questions that take common sense, as in StrategyQA.",
             _TABLES,
-            {"theta": 0.4, "beta": 0.4, "top_k": 3, "max_new_tokens": 256},
+            {"theta": 0.4, "beta": 0.4, **_IMPLICIT, "top_k": 3, "exemplar_documents": False, "max_new_tokens": 256},
             end_after=ANSWER_IS,
         ),
         Preset(
             "asqa",
             "Ambiguous questions, as in ASQA; all their readings are answered.",
             _TABLES,
-            {**_CONFIDENCE, "top_k": 3, "max_new_tokens": 256},
+            {**_CONFIDENCE, **_EXPLICIT, "top_k": 3, "exemplar_documents": False, "max_new_tokens": 256},
         ),
         Preset(
             "asqa-hint",
             "The same with a hint at what is ambiguous: Who ...? Hint: This question is ambiguous in terms of ...",
             _TABLES,
-            {**_CONFIDENCE, "top_k": 3, "max_new_tokens": 256},
+            {**_CONFIDENCE, **_EXPLICIT, "top_k": 3, "exemplar_documents": False, "max_new_tokens": 256},
         ),
         Preset(
             "wikiasp",
             "Summaries by aspects, as in WikiAsp: Generate a summary about X including the following aspects: a, b.",
             _TABLES,
-            {**_CONFIDENCE, "top_k": 5, "max_new_tokens": 512},
+            {**_CONFIDENCE, **_EXPLICIT, "top_k": 5, "exemplar_documents": False, "max_new_tokens": 512},
         ),
         Preset(
             "open",
             "Any question; an answer of a few sentences.",
             "of this program, not of the paper",
-            {**_CONFIDENCE, "top_k": 3, "max_new_tokens": 256},
+            {**_CONFIDENCE, **_IMPLICIT, "top_k": 3, "exemplar_documents": False, "max_new_tokens": 256},
         ),
     )
 }

@@ -1,8 +1,8 @@
 """A language model that recites the same lines whatever it is asked: what changes then, the policy has changed."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Protocol
 
 from flare_local.engine.call import STOP_STRINGS, Generation, Sampling, StopReason, Until
@@ -57,6 +57,7 @@ class Reciter:
     context_length: int = 1 << 30
     outputs: dict[int, str] = field(default_factory=dict)  # id of a word (negative) -> the word
     calls: int = 0
+    rest: str = ""
 
     @property
     def bos(self) -> tuple[int, ...]:
@@ -66,11 +67,10 @@ class Reciter:
         return self.codec.encode(text)
 
     def decode(self, ids: tuple[int, ...]) -> str:
-        runs = groupby(ids, key=lambda token: token < 0)
-        return "".join(
-            "".join(map(self.outputs.__getitem__, run)) if spoken else self.codec.decode(tuple(run))
-            for spoken, run in runs
-        )
+        spoken = len(ids)  # words of the answer stand at the end of a prompt
+        while spoken and ids[spoken - 1] < 0:
+            spoken -= 1
+        return self.codec.decode(ids[:spoken]) + "".join(self.outputs[word] for word in ids[spoken:])
 
     def ids_beginning(self, text: str) -> tuple[int, ...]:
         return self.codec.ids_beginning(text)
@@ -91,10 +91,11 @@ class Reciter:
         banned: frozenset[int] = frozenset(),
         sampling: Sampling = GREEDY,
     ) -> Generation:
-        text = LINES[self.calls % len(LINES)] if self.calls < CALLS else ""
+        text = self.rest or (LINES[self.calls % len(LINES)] if self.calls < CALLS else "")
         self.calls += 1
         end, reason = first_end(text, stop, marks) or (len(text), StopReason.EOS if not text else StopReason.BOUNDARY)
-        words = [f" {word}" for word in text[:end].split(" ")[1:]]
+        self.rest = text[end:] if reason is StopReason.MARK else ""  # it goes on where a mark interrupted it
+        words = re.findall(r" ?[^ ]+", text[:end])
         if len(words) > max_new_tokens:
             words, reason = words[:max_new_tokens], StopReason.LENGTH
         ids = tuple(-1 - len(self.outputs) - at for at in range(len(words)))  # no tokenizer has negative ids

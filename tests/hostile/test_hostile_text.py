@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from rich.console import Console
 from flare_local.engine.text import TextCodec
 from flare_local.errors import UsageError
 from flare_local.policies.methods import METHODS
-from flare_local.policies.rules import PAPER, RELEASED, Rules, Schedule
+from flare_local.policies.rules import PAPER, RELEASED, QueryKind, Rules, Schedule
 from flare_local.retrieval.build import build_index
 from flare_local.retrieval.document import Document
 from flare_local.retrieval.open import open_index
@@ -32,7 +32,14 @@ from tests.hostile.reciter import Characters, Codec, Reciter
 from tests.tiny_models import tiny_tokenizer
 
 SCHEDULES = [PAPER, RELEASED]
+KINDS: dict[tuple[str, ...], dict[str, Any]] = {
+    (): {},
+    ("explicit",): {"query": QueryKind.EXPLICIT},
+    ("combined",): {"combine": True},
+}
+ALL = [*METHODS, "flare_direct explicit", "flare_direct combined"]
 QUESTION = "Who was Ada?"
+LOOP = asyncio.new_event_loop()  # one for thousands of answers
 CONTROL = ("</s>", "<s>", "<unk>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|eot_id|>")
 ADDED = ("<|start_header_id|>", "<|end_header_id|>", "[INST]", "[/INST]", "<tool_call>", "</tool_call>", "<think>")
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -78,39 +85,49 @@ def recited(
     question: str = QUESTION,
     exemplars: Exemplars | None = None,
     codec: Codec | None = None,
+    view: TraceView | None = None,
 ) -> tuple[Answer, Reciter]:
-    """An answer of the model that recites."""
+    """An answer of the model that recites. `method` may name more: "flare_direct explicit"."""
     model = Reciter(codec or Characters())
-    rules = Rules(schedule=schedule, titles=True, max_new_tokens=60, look_ahead=20)
+    method, *more = method.split()
+    rules = replace(Rules(schedule=schedule, titles=True, max_new_tokens=60, look_ahead=20), **KINDS[tuple(more)])
     shown = exemplars if exemplars is not None else Exemplars((Exemplar("Where?", "Here.", (document(),)),))
-    answer = asyncio.run(METHODS[method].answer(model, Found(found), question, shown, rules, None))
-    return answer, model
+    return LOOP.run_until_complete(METHODS[method].answer(model, Found(found), question, shown, rules, view)), model
+
+
+def line_breaks(prompt: str) -> tuple[int, int]:
+    """How many there are of each kind."""
+    return prompt.count("\n"), prompt.count("\r")
 
 
 def course(answer: Answer, model: Reciter) -> list[object]:
     """What happened, without the texts that came from outside: calls, their limits and output, searches, the end."""
-    calls = [
-        (w.max_new_tokens, w.until, w.text, model.decode(w.prompt).count("\n"), "\r" in model.decode(w.prompt))
-        for w in answer.writings
-    ]
+    calls = [(w.max_new_tokens, w.until, w.text, *line_breaks(model.decode(w.prompt))) for w in answer.writings]
     steps = [(step.triggered, step.accepted, step.search is None) for step in answer.steps]
     return [answer.text, answer.stop_reason, len(answer.searches), model.calls, *calls, *steps]
 
 
+@pytest.mark.parametrize("method", [method for method in ALL if method not in ("no_retrieval", "single_time")])
+def test_the_recited_lines_make_every_method_search(method: str) -> None:
+    answer, _ = recited(method, PAPER, document())
+    assert len(answer.searches) > 1
+    assert any(step.asked for step in answer.steps) == (method == "flare_direct explicit")
+
+
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda schedule: schedule.name)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ALL)
 def test_no_document_begins_or_ends_anything(method: str, schedule: Schedule) -> None:
     calm, model = recited(method, schedule, document())
     expected = course(calm, model)
     for name, attack in ATTACKS.items():
-        for hostile in (document(text=attack), document(text=f"Ada was {attack} here."), document(title=attack)):
+        for hostile in (document(text=attack, title=attack), document(text=f"Ada was {attack} here.")):
             answer, model = recited(method, schedule, hostile)
             assert course(answer, model) == expected, name
             assert [s.queries for s in answer.searches] == [s.queries for s in calm.searches], name
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda schedule: schedule.name)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ALL)
 def test_no_question_begins_or_ends_anything(method: str, schedule: Schedule) -> None:
     calm, model = recited(method, schedule, document())
     expected = course(calm, model)
@@ -120,7 +137,7 @@ def test_no_question_begins_or_ends_anything(method: str, schedule: Schedule) ->
             assert course(answer, model) == expected, name
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ALL)
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 def test_no_text_becomes_a_control_token(method: str, tokenizer: str) -> None:
     codec = TextCodec(TOKENIZERS[tokenizer])
@@ -145,7 +162,7 @@ def test_prompts_that_ask_for_queries_hold_no_control_token_either(tokenizer: st
             assert case.count("\n") == (2 if case.startswith("Passage: ") else 1), name
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ALL)
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 def test_half_of_a_surrogate_pair_is_a_character_in_a_document_and_refused_in_a_question(
     method: str, tokenizer: str
@@ -173,8 +190,7 @@ def test_an_exemplar_file_is_data(name: str, tmp_path: Path) -> None:
     assert both.examples == exemplars.examples
 
 
-@pytest.mark.parametrize("colour", [False, True])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("method", "colour"), [("flare_direct", False), *((method, True) for method in ALL)])
 def test_nothing_reaches_the_terminal_as_a_command(method: str, colour: bool) -> None:
     for name, attack in ATTACKS.items():
         shown = io.StringIO()
@@ -190,16 +206,15 @@ def test_nothing_reaches_the_terminal_as_a_command(method: str, colour: bool) ->
         view = TraceView(console, Rules())
         view.begin(attack)
         hostile = document(text=attack, title=attack, id=attack)
-        model = Reciter(Characters())
-        rules = Rules(max_new_tokens=60)
-        answer = asyncio.run(METHODS[method].answer(model, Found(hostile), attack, Exemplars(), rules, view))
+        answer, _ = recited(method, PAPER, hostile, question=attack, exemplars=Exemplars(), view=view)
         view.answer(answer)
         view.finish(answer)
         text = COLOURS.sub("", shown.getvalue()) if colour else shown.getvalue()
         commands = {character for character in text if not character.isprintable() and character != "\n"}
         assert commands == set(), name
-        assert json.loads(answer_line(answer, full=True))["question"] == attack
-        assert answer_line(answer, full=True).isascii()
+        line = answer_line(answer)
+        assert line.isascii()
+        assert json.loads(line)["question"] == attack
 
 
 def row(name: str, attack: str) -> dict[str, str]:
