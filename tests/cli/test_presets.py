@@ -74,13 +74,13 @@ def test_a_dry_run_shows_its_prompt(shell: Shell, model: Path, index: Path, name
     question = "Who was Anna Borg? Hint: h" if name == "asqa-hint" else "Who was Anna Borg?"
     said = shell("ask", question, "--model", model, "--index", index, "--preset", name, "--dry-run")
     assert said.code == 0
-    without_documents = re.sub(r"^Search results:\n(\[\d\] .*\n)+(?=.*\n(?!.*Borg))", "", said.out, flags=re.MULTILINE)
+    without_documents = re.sub(r"^(Search results:|\[\d\] .*)\n", "", said.out, flags=re.MULTILINE)
     *exemplars, case = without_documents.strip().split("\n\n")
     shown = ascii_of(shell("presets", "show", name).out)
     assert exemplars
     assert [exemplar for exemplar in exemplars if ascii_of(exemplar) not in shown] == []
     assert "Who was Anna Borg?" in case
-    assert "[1] " in case or " document" in said.err  # the tiny model's context holds the shorter presets only
+    assert "[1] " in said.out or " document" in said.err  # the tiny model's context holds the shorter presets only
 
 
 def test_a_hint_is_asked_for_and_is_no_part_of_the_search(shell: Shell, model: Path, index: Path) -> None:
