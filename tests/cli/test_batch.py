@@ -257,6 +257,28 @@ def test_a_second_process_on_a_run_is_refused(
     assert f"Another process (id {process.pid})" in said.err
 
 
+def test_a_full_disk_is_one_clear_line_and_loses_nothing(tmp_path: Path, many: Path, model: Path) -> None:
+    full = (
+        "import resource; from flare_local.cli import main\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (30000, 30000)); main()"  # bytes
+    )
+    words = ["batch", many, "--out", tmp_path / "run", "--model", model, "--method", "no_retrieval", *SHORT]
+    done = subprocess.run([sys.executable, "-c", full, *map(str, words)], capture_output=True, text=True)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(
+        f"error: The disk is full: {tmp_path / 'run' / 'results.jsonl'} cannot grow; what it holds is"
+    )
+    assert "run the same command again" in last
+    assert len(rows(tmp_path / "run")) > 2
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_line(batch: Any) -> None:
+    said = batch("--out", "/proc/run")
+    assert is_one_clear_line(said, code=1)
+    assert "/proc/run cannot be written" in said.err
+
+
 @pytest.mark.parametrize("kills", [1, pytest.param(12, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_it_ends_as_if_it_was_not(
     kills: int, tmp_path: Path, file: Path, model: Path, index: Path
