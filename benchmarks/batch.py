@@ -61,7 +61,7 @@ def command(run: Path, concurrency: int, common: list[str]) -> list[str]:
 
 
 def kill(run: Path, words: list[str], times: int, rng: random.Random, questions: int) -> None:
-    """Starts the run and kills it, `times` times over, with `questions / times` answers between two kills on average."""
+    """Starts the run and kills it, `times` times over, `questions / times` answers apart on average."""
     shutil.rmtree(run, ignore_errors=True)
     results = run / "results.jsonl"
     for _ in range(times):
