@@ -11,14 +11,20 @@ from tests.oracle.margin import Margin
 from tests.oracle.naive import NaiveModel
 from tests.oracle.options import Options
 from tests.oracle.policy import answer
+from tests.oracle.prompt import Shots
 from tests.tiny_models import tiny_model, tiny_questions, tiny_text, tiny_tokenizer
 
 CORPUS = WordCorpus(tiny_text(7, 60))
 QUESTION = tiny_questions(4, 3)[2]
+ASKING = Shots(case="{question}\nAbout {hint}:")
 CASES = {
     "paper": Options(theta=0.2, beta=0.5, max_new_tokens=60),
     "released": Options(schedule="released", theta=0.2, beta=0.5, max_new_tokens=60),
     "single_time": Options(method="single_time", max_new_tokens=60),
+    "previous_window": Options(method="previous_window", window=9, max_new_tokens=40),
+    "flare_instruct": Options(method="flare_instruct", search_bias=9.0, max_new_tokens=40),
+    "question_decomposition": Options(method="question_decomposition", max_new_tokens=40),
+    "explicit": Options(theta=0.4, beta=0.4, query="explicit", asking=ASKING, max_new_tokens=40),
 }
 
 
