@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from flare_local.policies.methods import METHODS
 from tests.cli.shell import Said, Shell, is_one_clear_line, process
 
 QUESTION = "Who was Anna Borg?"
@@ -34,6 +35,26 @@ def test_the_answer_goes_to_stdout_and_nothing_else_does(ask: Any) -> None:
     assert said.code == 0
     assert said.out == answer + "\n"
     assert said.err == ""
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_answers_and_its_trace_adds_up(ask: Any, method: str) -> None:
+    said = ask("--method", method, "--query", "explicit", "--combine", "--json", "--trace", "--search-bias", "20")
+    assert said.code == 0
+    answer = json.loads(said.out)
+    assert (answer["method"], answer["config"]["query"]) == (method, "explicit")
+    assert answer["answer"] == "".join(step["kept"] for step in answer["steps"]).strip()
+    written = [
+        step["asked"] + [step["sentence"]] + [step["call"]] * (step["call"] is not None) for step in answer["steps"]
+    ]
+    drafts = sum(step["draft"] is not None and not step["accepted"] for step in answer["steps"])
+    assert len(answer["calls"]) == sum(map(len, written)) + drafts
+
+
+def test_a_trace_shows_the_questions_that_were_asked(ask: Any) -> None:
+    said = ask("--query", "explicit", "--theta", "1", "--trace", "--max-sentences", "2")
+    assert said.code == 0
+    assert "asked " in said.err
 
 
 def test_json_is_one_line_with_config_and_versions(ask: Any, model: Path, index: Path) -> None:
