@@ -84,7 +84,9 @@ def test_in_a_pipe_progress_is_plain_lines(batch: Any) -> None:
 
 def test_it_goes_on_where_it_was_and_then_has_nothing_left(batch: Any, model: Path) -> None:
     assert "3 answered" in batch("--limit", "3").out
-    assert "5 answered" in batch("--concurrency", "2", "--kv-memory", "32MiB").out  # neither changes an answer
+    assert (
+        "5 answered" in batch("--concurrency", "2", "--kv-memory", "32MiB", "--search-ahead").out
+    )  # none changes an answer
     (session,) = rows(RUN, "sessions.jsonl")[1:]
     assert (session["concurrency"], session["answered"], session["failed"]) == (2, 5, 0)
     assert 0 < session["pool"]["in_use"] <= session["pool"]["separate"]
