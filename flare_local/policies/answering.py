@@ -31,7 +31,9 @@ class Answering:
         exemplars: Exemplars,
         rules: Rules,
         observe: Observer | None,
+        beside: int = 0,
     ) -> None:
+        """`beside`: tokens that a method writes behind the answer and does not keep."""
         self.rules = rules
         self.ended: Ended | None = None
         self._method = method
@@ -39,7 +41,7 @@ class Answering:
         self.question = question
         self._retriever = retriever
         self._observe = observe
-        self.prompt = Prompt(lm, question, exemplars, rules)
+        self.prompt = Prompt(lm, question, exemplars, rules, beside)
         self.tokens: tuple[int, ...] = ()
         self.text = ""
         self.aside = Counters()  # what was read ahead, wanted or not

@@ -27,14 +27,16 @@ class Budget:
         exemplars: int,
         fixed_tokens: Callable[[int], int],
         document_tokens: Callable[[Documents], int],
+        beside: int = 0,
     ) -> None:
         """`context`: tokens of prompt and output together. `exemplars`: how many there are.
 
         `fixed_tokens`: tokens of all but the documents and the answer, without the last so many exemplars.
-        `document_tokens`: tokens of the documents' block.
+        `document_tokens`: tokens of the documents' block. `beside`: tokens that may stand behind the answer.
         """
         self._context = context
         self._rules = rules
+        self._answer = rules.answer_tokens + beside
         self._exemplars = exemplars
         self._fixed_tokens = fixed_tokens
         self._document_tokens = document_tokens
@@ -46,7 +48,7 @@ class Budget:
         The room for a whole answer is kept free from the first call on, so that nothing changes while it grows.
         Raises `PromptTooLong` where even without documents and exemplars too much is left, or where nothing may go.
         """
-        room = self._context - max(self._rules.answer_tokens, written + tokens)
+        room = self._context - max(self._answer, written + tokens)
         key = (documents, room)
         if key not in self._known:
             self._known[key] = self._fit(documents, room)

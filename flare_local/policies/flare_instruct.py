@@ -24,7 +24,8 @@ async def flare_instruct(
     Brackets are made more probable, and forbidden for some tokens after a search (paper, appendix A). A search call is
     taken out of the answer; its documents stay until the next.
     """
-    run = Answering("flare_instruct", lm, retriever, question, search_words(exemplars), rules, observe)
+    skilled = search_words(exemplars)
+    run = Answering("flare_instruct", lm, retriever, question, skilled, rules, observe, beside=rules.look_ahead)
     brackets = bracket_ids(lm, rules)
     boost = dict.fromkeys(brackets, rules.search_bias)
     documents = await run.first_documents()

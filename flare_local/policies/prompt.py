@@ -28,8 +28,11 @@ class Fitted:
 class Prompt:
     """The prompts of one question; they differ in their documents and in the answer so far."""
 
-    def __init__(self, lm: LanguageModel, question: str, exemplars: Exemplars, rules: Rules) -> None:
-        """Raises `UsageError` where the question is blank or no text."""
+    def __init__(self, lm: LanguageModel, question: str, exemplars: Exemplars, rules: Rules, beside: int = 0) -> None:
+        """`beside`: tokens that may stand behind the answer.
+
+        Raises `UsageError` where the question is blank or no text.
+        """
         if not question.strip():
             raise UsageError("The question is empty.", "Ask something.")
         if has_half_a_pair(question):
@@ -46,6 +49,7 @@ class Prompt:
             exemplars.count,
             lambda gone: len(self._head(gone)) + len(self._case),
             lambda documents: len(self._documents(documents)),
+            beside,
         )
 
     def fit(self, documents: Sequence[Document], answer: Sequence[int], tokens: int) -> Fitted:
