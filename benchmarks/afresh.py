@@ -47,7 +47,7 @@ def main() -> None:
         f"{cpu()}; {torch.get_num_threads()} threads; {given.model} {given.dtype}, schedule {given.schedule}",
         flush=True,
     )
-    ratios, same = [], 0
+    ratios, call_ratios, same = [], [], 0
     answers: list[Answer] = []
     for question in questions(given.questions, given.limit):
         began = perf_counter()
@@ -56,6 +56,7 @@ def main() -> None:
         theirs = _wait_for(flare_direct.method.answer(peer, index, question, exemplars, rules, None))
         seconds, peer_seconds = middle - began, perf_counter() - middle
         ratios.append(peer_seconds / seconds)
+        call_ratios.append(ratios[-1] * ours.counters.calls / theirs.counters.calls)
         same += ours.text == theirs.text
         answers.append(ours)
         row = {
@@ -78,7 +79,8 @@ def main() -> None:
             f"{'same answer' if row['same'] else 'other answer'}",
             flush=True,
         )
-    print(f"median ratio {median(ratios):.2f}; the same answer for {same} of {len(ratios)} questions", flush=True)
+    print(f"median ratio {median(ratios):.2f}, per call {median(call_ratios):.2f}")
+    print(f"the same answer for {same} of {len(ratios)} questions", flush=True)
     if given.dtype != "float32" and given.distance_calls:
         _distances(answers, plain, given.model, given.distance_calls, given.out)
 

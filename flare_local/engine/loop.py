@@ -39,6 +39,7 @@ class Loop:
         *,
         reuse: bool,
         max_forward_tokens: int,
+        lookup: int,
     ) -> None:
         self.pool = pool
         self.tree = PrefixTree(pool)
@@ -47,6 +48,7 @@ class Loop:
         self._new_output = new_output
         self._reuse = reuse
         self._room = max_forward_tokens
+        self._lookup = lookup if reuse else 0
         self._ledger = Ledger()
         self._inbox: queue.SimpleQueue[Running | None] = queue.SimpleQueue()
         self._waiting: list[Running] = []
@@ -59,7 +61,7 @@ class Loop:
         if not self._reuse:  # the naive baseline knows nothing of other calls, so of no draft either
             call = replace(call, speculate=())
         future: Future[Generation] = Future()
-        self._inbox.put(Running(call, self._new_output(call), future))
+        self._inbox.put(Running(call, self._new_output(call), future, self._lookup))
         return future
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ from time import perf_counter
 
 from flare_local.engine.call import Call, Generation
 from flare_local.engine.counters import Counters
+from flare_local.engine.lookup import Lookup
 from flare_local.engine.output import Output
 from flare_local.engine.plan import Stretch
 from flare_local.engine.prefix_tree import Choice, Node, PrefixTree
@@ -18,7 +19,8 @@ class Running:
     is the prompt and all tokens generated.
     """
 
-    def __init__(self, call: Call, output: Output, future: "Future[Generation]") -> None:
+    def __init__(self, call: Call, output: Output, future: "Future[Generation]", lookup: int) -> None:
+        """`lookup`: tokens that are proposed, beside the draft, in a forward that would run one."""
         self.call = call
         self.output = output
         self.future = future
@@ -29,6 +31,8 @@ class Running:
         self.slots: list[Run] = []  # taken for the forward that is on its way
         self.proposals: list[int] = []  # verified in the forward that is on its way
         self._node: Node | None = None
+        self._lookup = Lookup(call.speculate)
+        self._lookup_width = lookup
         self._submitted = perf_counter()
 
     # -- admission ------------------------------------------------------------------------------------------------
@@ -115,12 +119,13 @@ class Running:
         return Stretch(tokens, context, self.slots, read)
 
     def _proposals(self) -> list[int]:
-        """What may follow: the rest of the draft as long as the output agrees with it so far."""
+        """What may follow: the rest of the draft while the output agrees with it, then what is looked up."""
         said = tuple(self.output.tokens)
         draft = self.call.speculate
-        if draft[: len(said)] != said:
-            return []
-        return list(draft[len(said) : len(said) + self.output.left - 1])
+        most = self.output.left - 1
+        if len(draft) > len(said) and draft[: len(said)] == said:
+            return list(draft[len(said) : len(said) + most])
+        return self._lookup.after(self.ids, min(most, self._lookup_width)) if said and self._lookup_width else []
 
     def _take(self, count: int, after: int | None) -> list[Run]:
         tree, _ = self.place

@@ -31,13 +31,17 @@ def compare_in_turn(arch: str, dtype: torch.dtype, rounds: int, seed: int) -> No
     kind = KINDS[(list(ARCHITECTURES).index(arch) + seed) % 2]
     pair = Pair(arch, dtype, seed, kind, margin=None if dtype == torch.float64 else MARGIN)
     cases = [(random_options(rng), question) for question in tiny_questions(rounds, rng.randrange(1000))]
-    with pair.engine(max_forward_tokens=rng.choice([16, 512])) as engine:
+    with pair.engine(max_forward_tokens=rng.choice([16, 512]), lookup=rng.choice([0, 4])) as engine:
         answers = [pair.answer(engine, options, question, METER) for options, question in cases]
         assert sum(a.counters.evicted for a in answers) == 0
         assert sum(a.counters.recomputed for a in answers) == 0
         METER.counts["node splits"] += splits(engine)
         check_integrity(engine)
-    with pair.engine(slots_needed(answers) + rng.choice([0, 0, 20]), max_forward_tokens=rng.choice([5, 64])) as engine:
+    with pair.engine(
+        slots_needed(answers) + rng.choice([0, 0, 20]),
+        max_forward_tokens=rng.choice([5, 64]),
+        lookup=rng.choice([0, 4]),
+    ) as engine:
         for options, question in cases:
             pair.answer(engine, options, question, METER)
         check_integrity(engine)
