@@ -154,7 +154,8 @@ def test_never_an_overflow_and_never_silently(
     try:
         answer = asyncio.run(work)
     except PromptTooLong:
-        least = len(model.bos) + len(case_text(exemplars, asked)) + rules.answer_tokens
+        fixed = exemplars_text(exemplars.without_last(exemplars.count), rules) + case_text(exemplars, asked)
+        least = len(model.bos) + len(fixed) + rules.answer_tokens
         least += rules.look_ahead if method == "flare_instruct" else 0  # a search call behind the answer
         uncounted = method == "flare_instruct" and schedule is RELEASED  # its tokens after a search
         assert overflow is Overflow.ERROR or least > context or uncounted
