@@ -4,15 +4,15 @@ No cache between calls, always the whole look-ahead, cut afterwards. What `gener
 cache) stays as it is.
 """
 
-from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
 import torch
 
-from flare_local.engine.call import GREEDY, STOP_STRINGS, Call, Generation, Sampling, Until
+from flare_local.engine.call import Call, Generation
 from flare_local.engine.counters import Counters
 from flare_local.engine.output import Output
+from flare_local.engine.scores import is_plain
 from flare_local.engine.text import TextCodec
 
 
@@ -39,47 +39,35 @@ class HuggingFace:
     def last_tokens(self, text: str, count: int) -> str:
         return self.codec.last_tokens(text, count)
 
-    async def generate(
-        self,
-        prompt: tuple[int, ...],
-        *,
-        until: Until,
-        max_new_tokens: int,
-        stop: tuple[str, ...] = STOP_STRINGS,
-        marks: tuple[str, ...] = (),
-        speculate: tuple[int, ...] = (),
-        logit_bias: Mapping[int, float] | None = None,
-        banned: frozenset[int] = frozenset(),
-        sampling: Sampling = GREEDY,
-    ) -> Generation:
-        """Greedy only; `speculate` is of no use here."""
-        assert not logit_bias
-        assert not banned
-        assert sampling == GREEDY
+    async def generate(self, call: Call) -> Generation:
+        """Greedy only; a draft is of no use here."""
+        assert is_plain(call)
         began = perf_counter()
-        ids = torch.tensor([prompt])
+        ids = torch.tensor([call.prompt])
         out = self.model.generate(
             ids,
             attention_mask=torch.ones_like(ids),
-            max_new_tokens=max_new_tokens,
+            max_new_tokens=call.max_new_tokens,
             do_sample=False,
             temperature=None,
             top_p=None,
             top_k=None,
             eos_token_id=sorted(self.eos_ids),
             pad_token_id=min(self.eos_ids),
-            stop_strings=[*stop, *marks] or None,
-            tokenizer=self.codec.tokenizer if stop or marks else None,
+            stop_strings=[*call.stop, *call.marks] or None,
+            tokenizer=self.codec.tokenizer if call.stop or call.marks else None,
             output_logits=True,
             return_dict_in_generate=True,
         )
-        new = out.sequences[0, len(prompt) :].tolist()
-        output = Output(Call(prompt, until, max_new_tokens, stop, marks), self.codec, self.eos_ids)
+        new = out.sequences[0, len(call.prompt) :].tolist()
+        output = Output(call, self.codec, self.eos_ids)
         for token, logits in zip(new, out.logits, strict=True):
             if not output.done:
                 output.push(token, float(logits[0].float().softmax(-1)[token]))
         spent = (perf_counter() - began) * 1000
-        counters = Counters(calls=1, forwards=len(new), prompt_tokens=len(prompt), run=len(prompt) + len(new) - 1)
+        counters = Counters(
+            calls=1, forwards=len(new), prompt_tokens=len(call.prompt), run=len(call.prompt) + len(new) - 1
+        )
         counters.total_ms = spent
         assert output.done
         return output.generation(counters)

@@ -133,20 +133,11 @@ class LanguageModel(Protocol):
         """The end of `text`, at most `count` of the model's tokens long (query truncation)."""
         ...
 
-    async def generate(
-        self,
-        prompt: tuple[int, ...],
-        *,
-        until: Until,
-        max_new_tokens: int,
-        stop: tuple[str, ...] = STOP_STRINGS,
-        marks: tuple[str, ...] = (),
-        speculate: tuple[int, ...] = (),
-        logit_bias: Mapping[int, float] | None = None,
-        banned: frozenset[int] = frozenset(),
-        sampling: Sampling = GREEDY,
-    ) -> Generation:
-        """Continue `prompt`. Raises `PromptTooLong` or `PoolTooSmall` before any work."""
+    async def generate(self, call: Call) -> Generation:
+        """Continue the call's prompt; `question` and `index` are the model's to fill in.
+
+        Raises `PromptTooLong` or `PoolTooSmall` before any work.
+        """
         ...
 
 

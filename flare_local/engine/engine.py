@@ -1,11 +1,10 @@
 """The engine as its users see it: a model, a pool, and one verb."""
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from flare_local.engine.call import GREEDY, STOP_STRINGS, Call, Generation, Sampling, Until, Watch
+from flare_local.engine.call import Call, Generation, Watch
 from flare_local.engine.counters import Counters
 from flare_local.engine.forward import PackedForward
 from flare_local.engine.loop import Loop
@@ -186,34 +185,9 @@ class Question:
         """The end of `text`, at most `count` tokens long."""
         return self.codec.last_tokens(text, count)
 
-    async def generate(
-        self,
-        prompt: tuple[int, ...],
-        *,
-        until: Until,
-        max_new_tokens: int,
-        stop: tuple[str, ...] = STOP_STRINGS,
-        marks: tuple[str, ...] = (),
-        speculate: tuple[int, ...] = (),
-        logit_bias: Mapping[int, float] | None = None,
-        banned: frozenset[int] = frozenset(),
-        sampling: Sampling = GREEDY,
-    ) -> Generation:
-        """Continues `prompt`; see `LanguageModel`."""
-        call = Call(
-            prompt=prompt,
-            until=until,
-            max_new_tokens=max_new_tokens,
-            stop=stop,
-            marks=marks,
-            speculate=speculate,
-            logit_bias=logit_bias or {},
-            banned=banned,
-            sampling=sampling,
-            question=self.id,
-            index=self.calls,
-            watch=self.watch,
-        )
+    async def generate(self, call: Call) -> Generation:
+        """Runs the call as this question's next; see `LanguageModel`."""
+        call = replace(call, question=self.id, index=self.calls, watch=self.watch)
         self.calls += 1
         generation = await self.engine.generate(call)
         self.counters.add(generation.counters)

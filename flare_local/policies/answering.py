@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 
-from flare_local.engine.call import LanguageModel, StopReason, Until, Whole
+from flare_local.engine.call import Call, LanguageModel, StopReason, Until, Whole
 from flare_local.engine.counters import Counters
 from flare_local.errors import UsageError
 from flare_local.policies.found import Documents, interleaved, with_in_front
@@ -108,16 +108,17 @@ class Answering:
         began = time.perf_counter()
         until = until or self.rules.unit
         prompt = self.prompt.fit(with_in_front(self._in_front, documents), self.tokens + after, tokens)
-        generation = await self.lm.generate(
+        call = Call(
             prompt.ids,
-            until=until,
-            max_new_tokens=tokens,
+            until,
+            tokens,
             marks=marks,
             speculate=speculate,
-            logit_bias=logit_bias,
+            logit_bias=logit_bias or {},
             banned=banned,
             sampling=self.rules.sampling,
         )
+        generation = await self.lm.generate(call)
         ms = _ms_since(began)
         return Writing(prompt.ids, prompt.documents, until, tokens, speculate, generation, ms, prompt.cut)
 
@@ -131,7 +132,7 @@ class Answering:
         began = time.perf_counter()
         until, tokens = Whole(), self.rules.look_ahead
         prompt = side_prompt(self.lm, exemplars, case, self.rules, tokens)
-        generation = await self.lm.generate(prompt.ids, until=until, max_new_tokens=tokens, stop=("\n",))
+        generation = await self.lm.generate(Call(prompt.ids, until, tokens, stop=("\n",)))
         return Writing(prompt.ids, (), until, tokens, (), generation, _ms_since(began), prompt.cut)
 
     def keep(

@@ -1,12 +1,10 @@
 """A dry run: a policy with a model that says nothing, which shows the prompt the policy would send."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from flare_local.engine.call import STOP_STRINGS, Generation, Sampling, StopReason, Until
+from flare_local.engine.call import Call, Generation, StopReason
 from flare_local.engine.counters import Counters
-from flare_local.policies.rules import GREEDY
 
 NOTHING = Generation((), (), (), "", StopReason.EOS, None, Counters())
 
@@ -46,18 +44,6 @@ class SilentModel:
     def last_tokens(self, text: str, count: int) -> str:
         return self.codec.last_tokens(text, count)
 
-    async def generate(
-        self,
-        prompt: tuple[int, ...],
-        *,
-        until: Until,
-        max_new_tokens: int,
-        stop: tuple[str, ...] = STOP_STRINGS,
-        marks: tuple[str, ...] = (),
-        speculate: tuple[int, ...] = (),
-        logit_bias: Mapping[int, float] | None = None,
-        banned: frozenset[int] = frozenset(),
-        sampling: Sampling = GREEDY,
-    ) -> Generation:
+    async def generate(self, call: Call) -> Generation:
         """Nothing, and the end."""
         return NOTHING

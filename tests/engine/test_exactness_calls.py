@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
-from flare_local.engine.call import Generation
+from flare_local.engine.call import Call, Generation
 from flare_local.engine.engine import Engine
 from tests.engine.exactness import Pair, check_integrity, until_of
 from tests.oracle.naive import Output
@@ -39,8 +39,8 @@ def prompts(pair: Pair, count: int, seed: int = 5) -> list[tuple[int, ...]]:
 def generate(
     engine: Engine, prompt: tuple[int, ...], unit: Unit = SENTENCE, limit: int = 64, **options: object
 ) -> Generation:
-    call = engine.question("q").generate(prompt, until=until_of(unit), max_new_tokens=limit, **options)  # type: ignore[arg-type]
-    return asyncio.run(call)
+    call = Call(prompt, until_of(unit), limit, **options)  # type: ignore[arg-type]
+    return asyncio.run(engine.question("q").generate(call))
 
 
 def assert_same(got: Generation, own: Output) -> None:

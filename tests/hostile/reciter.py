@@ -1,14 +1,12 @@
 """A language model that recites the same lines whatever it is asked: what changes then, the policy has changed."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from flare_local.engine.call import STOP_STRINGS, Generation, Sampling, StopReason, Until
+from flare_local.engine.call import Call, Generation, StopReason
 from flare_local.engine.counters import Counters
 from flare_local.engine.output import first_end
-from flare_local.policies.rules import GREEDY
 
 LINES = (  # something for every method; the improbable words have a capital letter
     " Ada Lovelace was born in London.",
@@ -78,26 +76,17 @@ class Reciter:
     def last_tokens(self, text: str, count: int) -> str:
         return " ".join(text.split(" ")[-count:])
 
-    async def generate(
-        self,
-        prompt: tuple[int, ...],
-        *,
-        until: Until,
-        max_new_tokens: int,
-        stop: tuple[str, ...] = STOP_STRINGS,
-        marks: tuple[str, ...] = (),
-        speculate: tuple[int, ...] = (),
-        logit_bias: Mapping[int, float] | None = None,
-        banned: frozenset[int] = frozenset(),
-        sampling: Sampling = GREEDY,
-    ) -> Generation:
+    async def generate(self, call: Call) -> Generation:
         text = self.rest or (LINES[self.calls % len(LINES)] if self.calls < CALLS else "")
         self.calls += 1
-        end, reason = first_end(text, stop, marks) or (len(text), StopReason.EOS if not text else StopReason.BOUNDARY)
+        end, reason = first_end(text, call.stop, call.marks) or (
+            len(text),
+            StopReason.EOS if not text else StopReason.BOUNDARY,
+        )
         self.rest = text[end:] if reason is StopReason.MARK else ""  # it goes on where a mark interrupted it
         words = re.findall(r" ?[^ ]+", text[:end])
-        if len(words) > max_new_tokens:
-            words, reason = words[:max_new_tokens], StopReason.LENGTH
+        if len(words) > call.max_new_tokens:
+            words, reason = words[: call.max_new_tokens], StopReason.LENGTH
         ids = tuple(-1 - len(self.outputs) - at for at in range(len(words)))  # no tokenizer has negative ids
         self.outputs |= dict(zip(ids, words, strict=True))
         probabilities = tuple(0.3 if word.strip()[:1].isupper() else 0.9 for word in words)

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flare_local.engine.call import STOP_STRINGS, Generation, Sampling, StopReason, Until
+from flare_local.engine.call import STOP_STRINGS, Call, Generation, StopReason
 from flare_local.engine.counters import Counters
-from flare_local.policies.rules import GREEDY
 from tests.oracle.naive import Output
 
 FIRST_PIECE = 0x110000  # above every code point; a prompt character's id is its code point
@@ -156,20 +155,8 @@ class Babbler:
         ids = tuple(FIRST_PIECE + i for i in at)
         return Generation(ids, probabilities, pieces, "".join(pieces), StopReason(stop), eos, Counters(calls=1))
 
-    async def generate(
-        self,
-        prompt: tuple[int, ...],
-        *,
-        until: Until,
-        max_new_tokens: int,
-        stop: tuple[str, ...] = STOP_STRINGS,
-        marks: tuple[str, ...] = (),
-        speculate: tuple[int, ...] = (),
-        logit_bias: Mapping[int, float] | None = None,
-        banned: frozenset[int] = frozenset(),
-        sampling: Sampling = GREEDY,
-    ) -> Generation:
-        return self.say(prompt, max_new_tokens, stop, marks, logit_bias, banned)
+    async def generate(self, call: Call) -> Generation:
+        return self.say(call.prompt, call.max_new_tokens, call.stop, call.marks, call.logit_bias, call.banned)
 
 
 def _marked(said: Generation, behind: tuple[str, ...], mark: str, limit: int) -> Generation:

@@ -7,11 +7,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from flare_local.engine.call import STOP_STRINGS, Generation, Sampling, StopReason, Until
+from flare_local.engine.call import Call, Generation, Sampling, StopReason, Until
 from flare_local.engine.counters import Counters
 from flare_local.policies.answering import Observer
 from flare_local.policies.methods import Policy
-from flare_local.policies.rules import GREEDY, Rules
+from flare_local.policies.rules import Rules
 from flare_local.retrieval.document import Document
 from flare_local.tasks.exemplars import NONE, Exemplars
 from flare_local.trace.events import Answer
@@ -64,28 +64,16 @@ class ScriptedModel:
     def last_tokens(self, text: str, count: int) -> str:
         return text if len(text) <= count else text[-count:].strip()
 
-    async def generate(
-        self,
-        prompt: tuple[int, ...],
-        *,
-        until: Until,
-        max_new_tokens: int,
-        stop: tuple[str, ...] = STOP_STRINGS,
-        marks: tuple[str, ...] = (),
-        speculate: tuple[int, ...] = (),
-        logit_bias: Mapping[int, float] | None = None,
-        banned: frozenset[int] = frozenset(),
-        sampling: Sampling = GREEDY,
-    ) -> Generation:
-        self.prompts.append(self.read(prompt))
-        self.budgets.append(max_new_tokens)
-        self.untils.append(until)
-        self.speculated.append(self.read(speculate))
-        self.samplings.append(sampling)
-        self.stops.append(stop)
-        self.marks.append(marks)
-        self.biases.append(logit_bias or {})
-        self.banned.append(banned)
+    async def generate(self, call: Call) -> Generation:
+        self.prompts.append(self.read(call.prompt))
+        self.budgets.append(call.max_new_tokens)
+        self.untils.append(call.until)
+        self.speculated.append(self.read(call.speculate))
+        self.samplings.append(call.sampling)
+        self.stops.append(call.stop)
+        self.marks.append(call.marks)
+        self.biases.append(call.logit_bias)
+        self.banned.append(call.banned)
         line = self.script.pop(0)
         ids = tuple(FIRST_PIECE + len(self.pieces) + at for at in range(len(line.pieces)))
         self.pieces |= dict(zip(ids, line.pieces, strict=True))
