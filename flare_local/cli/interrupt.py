@@ -37,6 +37,7 @@ def watch() -> None:
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a parent had it ignored
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    sys.unraisablehook = _quiet_once_interrupted
     threading.Thread(target=_watch, args=(reader,), name="interrupt", daemon=True).start()
 
 
@@ -76,6 +77,12 @@ def leave(code: int) -> NoReturn:
     if not _flush():
         _end(code or 1)
     sys.exit(code)
+
+
+def _quiet_once_interrupted(unraisable: "sys.UnraisableHookArgs") -> None:
+    """What finalizers complain of (an event loop left open, say) is no news once the process is being ended."""
+    if not _received and not isinstance(unraisable.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
