@@ -11,6 +11,8 @@ class FlareError(Exception):
     exit_code = 1
 
     def __init__(self, what: str, remedy: str = "") -> None:
+        if remedy and not what.endswith((".", "!", "?")):  # what a library said may end anywhere
+            what += "."
         super().__init__(f"{what} {remedy}".strip())
         self.what = what
         self.remedy = remedy

@@ -73,4 +73,4 @@ def require_bm25s() -> None:
         import bm25s  # noqa: F401
         import Stemmer  # noqa: F401
     except ImportError as error:
-        raise UsageError(f"The package {error.name} is not installed.", "pip install 'flare-local[bm25s]'") from error
+        raise UsageError(f"The package {error.name} is not installed.", "Run: bash scripts/setup.sh bm25s") from error

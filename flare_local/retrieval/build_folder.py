@@ -78,6 +78,9 @@ def _beside(target: Path, ending: str) -> Path:
 
 
 def _check_target(target: Path, force: bool) -> None:
+    for folder in target.parents:
+        if (folder / MANIFEST_FILE).exists():
+            raise UsageError(f"{target} lies inside the index {folder}.", "Choose another folder with --out.")
     if not target.exists():
         return
     if not target.is_dir():

@@ -101,7 +101,7 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return real(name, *rest, **named)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(UsageError, match=r"Stemmer is not installed.*flare-local\[bm25s\]"):
+    with pytest.raises(UsageError, match=r"Stemmer is not installed.*scripts/setup.sh bm25s"):
         built(tmp_path, kind="bm25s")
 
 

@@ -255,3 +255,10 @@ def test_little_memory_is_enough_for_a_small_heap(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code, corpus, tmp_path / "index"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert ids(tmp_path / "index", "word4999") == ["4999"]
+
+
+def test_no_index_is_built_inside_an_index(tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index" / "flare_index.json").write_text("{}")
+    with pytest.raises(UsageError, match="inside the index"):
+        BuildFolder.claim(tmp_path / "index" / "inner", force=False)
