@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Errors only, no bars, while the block runs; both settings are restored after it."""
+    """No log and no bars while the block runs (what goes wrong raises); both settings are restored after it."""
     from transformers.utils import logging
 
     verbosity = logging.get_verbosity()
     had_bars = logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
+    logging.set_verbosity(logging.CRITICAL)
     logging.disable_progress_bar()
     try:
         with warnings.catch_warnings():

@@ -194,6 +194,7 @@ BROKEN: list[tuple[Callable[[Path], object], str]] = [
     (lambda folder: (folder / "tokenizer.json").write_text("{"), "the tokenizer in .* cannot be read"),
     (lambda folder: (folder / "config.json").write_text("{"), "config.json in .* cannot be read"),
     (lambda folder: edit(folder / "config.json", model_type="nothing"), "config.json in .* cannot be read"),
+    (lambda folder: edit(folder / "config.json", model_type="falcon", head_dim=8), "config.json in .* cannot be read"),
     (lambda folder: edit(folder / "config.json", hidden_size=64), "the weights in .* cannot be read"),
     (
         lambda folder: edit(folder / "config.json", auto_map={"AutoConfig": "c.C"}, model_type="own"),
@@ -203,11 +204,14 @@ BROKEN: list[tuple[Callable[[Path], object], str]] = [
 
 
 @pytest.mark.parametrize(("damage", "text"), BROKEN)
-def test_a_broken_folder_says_what_is_broken(damage: Callable[[Path], object], text: str, copy: Path) -> None:
+def test_a_broken_folder_says_what_is_broken(
+    damage: Callable[[Path], object], text: str, copy: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     damage(copy)
     with pytest.raises(ModelError, match=text) as caught:
         load_model(str(copy))
     assert "\n" not in str(caught.value)
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
