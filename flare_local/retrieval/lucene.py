@@ -158,7 +158,7 @@ class LuceneIndex:
             else:
                 found = self._searcher.batch_search(queries, names, k, threads)
             results = [self._documents(found.get(str(number))) for number in range(len(batch))]
-        except Exception:
+        except Exception:  # not swallowed: each query is then asked alone, and the one at fault raises its own error
             return False
         for each, result in zip(batch, results, strict=True):
             each.future.set_result(result)

@@ -56,8 +56,8 @@ class LuceneWriter:
         """Stop merging and close files, whatever state the writer is in; waits half a second at most."""
         try:
             self._java.submit(self._writer.rollback).result(ROLLBACK_SECONDS)
-        except Exception:
-            return  # the folder is thrown away in any case
+        except Exception:  # whatever it was: the folder is thrown away in any case, and the first error is on its way
+            return
 
     def _run(self, function: Any, *args: Any) -> Any:
         try:
