@@ -1,9 +1,13 @@
-"""Answers without a model, and a run over them that is a process of its own: `python -m tests.runs.made RUN COUNT`."""
+"""Answers without a model, and a run over them that is a process of its own: `python -m tests.runs.made RUN COUNT`.
+
+With `held` as third argument the last question is never answered, so that the run is there to be killed.
+"""
 
 import asyncio
 import random
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from flare_local.policies.methods import METHODS
@@ -39,8 +43,16 @@ async def slow_answer_to(one: Asked) -> Answer:
     return await answer_to(one)
 
 
-def work_on(folder: Path, count: int) -> None:
+async def never_the_last(one: Asked, count: int) -> Answer:
+    """Slow answers, and none at all to question number `count`."""
+    if one.id == f"q{count}":
+        await asyncio.Event().wait()
+    return await slow_answer_to(one)
+
+
+def work_on(folder: Path, count: int, held: bool = False) -> None:
     """Begins a run or goes on with it."""
+    answered = partial(never_the_last, count=count) if held else slow_answer_to
     with RunFolder(folder) as run:
         if run.begun:
             run.check(SETTINGS, asked(count))
@@ -49,9 +61,9 @@ def work_on(folder: Path, count: int) -> None:
         with closing(Record(folder, run.run)) as record:
             print("working", flush=True)
             work = Work(Choice().pending(run.questions, record), record)
-            asyncio.run(work.run(slow_answer_to, lambda: None, concurrency=4))
+            asyncio.run(work.run(answered, lambda: None, concurrency=4))
             record.session({})
 
 
 if __name__ == "__main__":
-    work_on(Path(sys.argv[1]), int(sys.argv[2]))
+    work_on(Path(sys.argv[1]), int(sys.argv[2]), held="held" in sys.argv[3:])

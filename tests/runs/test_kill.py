@@ -16,11 +16,12 @@ from tests.runs.made import work_on
 
 COUNT = 150
 KILLS = 12
+STALL = 5.0  # seconds, more than a start takes
 TIMES = {"counters", "steps", "search"}  # hold milliseconds
 
 
-def start(folder: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "tests.runs.made", folder, str(COUNT)]
+def start(folder: Path, *held: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "tests.runs.made", folder, str(COUNT), *held]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, text=True)
 
 
@@ -28,10 +29,13 @@ def length(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def wait_for(process: "subprocess.Popen[str]", path: Path, size: int) -> None:
-    """Until `path` has grown to `size` bytes."""
-    while process.poll() is None and length(path) < size:
+def wait_for(path: Path, size: int) -> None:
+    """Until `path` has grown to `size` bytes, or not at all for some seconds: only the held question is left."""
+    grown, at = time.monotonic(), length(path)
+    while at < size and time.monotonic() - grown < STALL:
         time.sleep(0.001)
+        if (now := length(path)) != at:
+            grown, at = time.monotonic(), now
 
 
 def tear(path: Path, rng: random.Random) -> None:
@@ -61,11 +65,11 @@ def test_killed_at_random_moments_and_gone_on_with(torn: bool, tmp_path: Path) -
     folder = tmp_path / "run"
     results = folder / "results.jsonl"
     for _ in range(KILLS):
-        process = start(folder)
+        process = start(folder, "held")
         if rng.random() < 0.2:
             time.sleep(rng.random() * 0.3)  # anywhere in the start
         else:
-            wait_for(process, results, length(results) + rng.randrange(1, 8000))
+            wait_for(results, length(results) + rng.randrange(1, 8000))
         process.kill()
         assert process.wait() == -signal.SIGKILL, "it was done before it was killed"
         if torn and length(results):
