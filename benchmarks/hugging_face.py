@@ -27,18 +27,6 @@ class HuggingFace:
         self.bos = codec.bos
         self.tail: tuple[int, ...] = ()
 
-    def encode(self, text: str) -> tuple[int, ...]:
-        return self.codec.encode(text)
-
-    def decode(self, ids: tuple[int, ...]) -> str:
-        return self.codec.decode(ids)
-
-    def ids_beginning(self, text: str) -> tuple[int, ...]:
-        return self.codec.ids_beginning(text)
-
-    def last_tokens(self, text: str, count: int) -> str:
-        return self.codec.last_tokens(text, count)
-
     async def generate(self, call: Call) -> Generation:
         """Greedy only; a draft is of no use here."""
         assert is_plain(call)

@@ -99,8 +99,33 @@ class Generation:
     counters: Counters
 
 
+class Codec(Protocol):
+    """A model's tokenizer as a policy sees it (`flare_local.engine.text.TextCodec`)."""
+
+    def encode(self, text: str, /) -> tuple[int, ...]:
+        """Ids of one prompt segment as data: special tokens written in the text stay plain text; no BOS."""
+        ...
+
+    def decode(self, ids: tuple[int, ...], /) -> str:
+        """The text that `ids` add to a text in front of them."""
+        ...
+
+    def ids_beginning(self, text: str, /) -> tuple[int, ...]:
+        """Ids of all tokens whose text begins with `text` (ASCII), after leading spaces or none; no control tokens."""
+        ...
+
+    def last_tokens(self, text: str, count: int) -> str:
+        """The end of `text`, at most `count` of the model's tokens long (query truncation)."""
+        ...
+
+
 class LanguageModel(Protocol):
     """What a policy sees of a model: ids and one verb. One object serves one question (`Engine.question`)."""
+
+    @property
+    def codec(self) -> Codec:
+        """What makes ids of text and text of ids."""
+        ...
 
     @property
     def bos(self) -> tuple[int, ...]:
@@ -115,22 +140,6 @@ class LanguageModel(Protocol):
     @property
     def context_length(self) -> int:
         """Tokens of prompt and output together that the model can hold."""
-        ...
-
-    def encode(self, text: str) -> tuple[int, ...]:
-        """Ids of one prompt segment as data: special tokens written in the text stay plain text; no BOS."""
-        ...
-
-    def decode(self, ids: tuple[int, ...]) -> str:
-        """The text that `ids` add to a text in front of them."""
-        ...
-
-    def ids_beginning(self, text: str) -> tuple[int, ...]:
-        """Ids of all tokens whose text begins with `text` (ASCII), after leading spaces or none; no control tokens."""
-        ...
-
-    def last_tokens(self, text: str, count: int) -> str:
-        """The end of `text`, at most `count` of the model's tokens long (query truncation)."""
         ...
 
     async def generate(self, call: Call) -> Generation:

@@ -169,22 +169,6 @@ class Question:
     def context_length(self) -> int:
         return self.engine.model.context_length
 
-    def encode(self, text: str) -> tuple[int, ...]:
-        """Ids of one prompt segment, as data."""
-        return self.codec.encode(text)
-
-    def decode(self, ids: tuple[int, ...]) -> str:
-        """The text that `ids` add to a text in front of them."""
-        return self.codec.decode(ids)
-
-    def ids_beginning(self, text: str) -> tuple[int, ...]:
-        """Ids of all tokens whose text begins with `text`, after leading spaces or none."""
-        return self.codec.ids_beginning(text)
-
-    def last_tokens(self, text: str, count: int) -> str:
-        """The end of `text`, at most `count` tokens long."""
-        return self.codec.last_tokens(text, count)
-
     async def generate(self, call: Call) -> Generation:
         """Runs the call as this question's next; see `LanguageModel`."""
         call = replace(call, question=self.id, index=self.calls, watch=self.watch)

@@ -71,7 +71,7 @@ class Ahead:
     def _take(self, token: int, probability: float) -> None:
         rules = self._run.rules
         self._tokens.append(token)
-        text = self._run.lm.decode(tuple(self._tokens))
+        text = self._run.lm.codec.decode(tuple(self._tokens))
         self._words += " " if masked(probability, rules) else text[len(self._text) :]
         self._text = text
         self._grown.set()

@@ -82,7 +82,7 @@ class Answering:
 
     async def search(self, *queries: str) -> Search:
         """Search with the last tokens of each query; what they find is interleaved by rank."""
-        return await self.search_whole(*(self.lm.last_tokens(query, self.rules.query_tokens) for query in queries))
+        return await self.search_whole(*(self.lm.codec.last_tokens(query, self.rules.query_tokens) for query in queries))
 
     async def search_whole(self, *queries: str) -> Search:
         """Search with queries as they are."""

@@ -61,10 +61,10 @@ def search_words(exemplars: Exemplars) -> Exemplars:
 
 def bracket_ids(lm: LanguageModel, rules: Rules) -> tuple[int, ...]:
     """Tokens that begin with a bracket: all of them, or the one that the released program names."""
-    every = lm.ids_beginning("[")
+    every = lm.codec.ids_beginning("[")
     if (rules.brackets or rules.schedule.brackets) is Brackets.ALL:
         return every
-    texts = {lm.decode((token,)): token for token in reversed(every)}  # the lowest id of each text stays
+    texts = {lm.codec.decode((token,)): token for token in reversed(every)}  # the lowest id of each text stays
     return tuple(texts[text] for text in (" [", "[") if text in texts)[:1]
 
 

@@ -27,7 +27,7 @@ async def previous_window(
 
     async def search_back(_: Writing) -> Search | None:
         behind = run.prompt.question + run.tokens if rules.schedule.window_counts_question else run.tokens
-        query = lm.decode(behind if rules.window_query is None else behind[-rules.window_query :]).strip()
+        query = lm.codec.decode(behind if rules.window_query is None else behind[-rules.window_query :]).strip()
         return await run.search_whole(query) if query else None
 
     return await answer_looking_back(run, write, search_back)

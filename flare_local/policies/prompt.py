@@ -37,7 +37,7 @@ class Prompt:
             raise UsageError("The question is empty.", "Ask something.")
         if has_half_a_pair(question):
             raise UsageError("The question holds half of a surrogate pair, which is no text.", "Ask it anew.")
-        self._encode = lm.encode
+        self._encode = lm.codec.encode
         self._rules = rules
         self._bos = lm.bos
         self._exemplars = exemplars
@@ -74,11 +74,11 @@ def side_prompt(lm: LanguageModel, exemplars: Exemplars, case: str, rules: Rules
 
     Exemplars go from the last where `tokens` more would not fit. Raises `PromptTooLong`.
     """
-    asked = lm.encode(case) + lm.tail
+    asked = lm.codec.encode(case) + lm.tail
 
     def head(gone: int) -> tuple[int, ...]:
         text = exemplars_text(exemplars.without_last(gone), rules)
-        return lm.bos + (lm.encode(text) if text else ())
+        return lm.bos + (lm.codec.encode(text) if text else ())
 
     budget = Budget(lm.context_length, rules, exemplars.count, lambda gone: len(head(gone)) + len(asked), lambda _: 0)
     _, cut = budget.fit((), 0, tokens)

@@ -48,9 +48,9 @@ class Characters:
 
 @dataclass
 class Reciter:
-    """A `LanguageModel` that reads with `codec`. Its tokens of output are words, so that these can be improbable."""
+    """A `LanguageModel` that reads with `reader`. Its tokens of output are words, so that these can be improbable."""
 
-    codec: Codec
+    reader: Codec
     tail: tuple[int, ...] = ()
     context_length: int = 1 << 30
     outputs: dict[int, str] = field(default_factory=dict)  # id of a word (negative) -> the word
@@ -59,19 +59,23 @@ class Reciter:
 
     @property
     def bos(self) -> tuple[int, ...]:
-        return self.codec.bos
+        return self.reader.bos
+
+    @property
+    def codec(self) -> "Reciter":
+        return self
 
     def encode(self, text: str) -> tuple[int, ...]:
-        return self.codec.encode(text)
+        return self.reader.encode(text)
 
     def decode(self, ids: tuple[int, ...]) -> str:
         spoken = len(ids)  # words of the answer stand at the end of a prompt
         while spoken and ids[spoken - 1] < 0:
             spoken -= 1
-        return self.codec.decode(ids[:spoken]) + "".join(self.outputs[word] for word in ids[spoken:])
+        return self.reader.decode(ids[:spoken]) + "".join(self.outputs[word] for word in ids[spoken:])
 
     def ids_beginning(self, text: str) -> tuple[int, ...]:
-        return self.codec.ids_beginning(text)
+        return self.reader.ids_beginning(text)
 
     def last_tokens(self, text: str, count: int) -> str:
         return " ".join(text.split(" ")[-count:])

@@ -84,6 +84,10 @@ class Babbler:
     tail: tuple[int, ...] = ()
     context_length: int = 1 << 20
 
+    @property
+    def codec(self) -> "Babbler":
+        return self
+
     def encode(self, text: str) -> tuple[int, ...]:
         return tuple(map(ord, text))
 

@@ -49,6 +49,10 @@ class ScriptedModel:
     context_length: int = 4096
     beginning: tuple[int, ...] = (91, 92)  # what `ids_beginning` finds
 
+    @property
+    def codec(self) -> "ScriptedModel":
+        return self
+
     def encode(self, text: str) -> tuple[int, ...]:
         return tuple(map(ord, text))
 
