@@ -43,15 +43,19 @@ def read_file(path: Path, form: Form | None = None) -> list[Asked]:
 
     Raises `UsageError` with file and line.
     """
+    return read_questions(file_bytes(path), str(path), form or ENDINGS.get(path.suffix.lower()))
+
+
+def file_bytes(path: Path, what: str = "question") -> bytes:
+    """What is in a file. Raises `UsageError` where it cannot be read; `what` it holds."""
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError:
-        raise UsageError(f"The question file {path} does not exist.") from None
+        raise UsageError(f"The {what} file {path} does not exist.") from None
     except IsADirectoryError:
-        raise UsageError(f"{path} is a folder.", "Name a file of questions.") from None
+        raise UsageError(f"{path} is a folder.", f"Name a file of {what}s.") from None
     except OSError as error:
-        raise UsageError(f"The question file {path} cannot be read: {error.strerror}.") from None
-    return read_questions(data, str(path), form or ENDINGS.get(path.suffix.lower()))
+        raise UsageError(f"The {what} file {path} cannot be read: {error.strerror}.") from None
 
 
 def read_stream(stream: BinaryIO, form: Form | None = None) -> list[Asked]:
@@ -67,7 +71,7 @@ def read_questions(data: bytes, name: str, form: Form | None = None) -> list[Ask
     asked: dict[str, Asked] = {}
     for number, id, question in rows:
         id = f"line-{number}" if id is None else id
-        _check(id, question, f"{name}:{number}")
+        check_asked(id, question, f"{name}:{number}")
         if id in asked:
             raise UsageError(
                 f"{name}:{number}: the id {id!r} is that of line {asked[id].line} too.", "Give each question its own."
@@ -80,15 +84,22 @@ def read_questions(data: bytes, name: str, form: Form | None = None) -> list[Ask
 
 def _lines(data: bytes, name: str) -> Iterator[tuple[int, str]]:
     """Line number and text of every line that is not blank. Lines end at \\n alone: others may stand in a question."""
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        try:
-            text = line.removesuffix(b"\r").decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise UsageError(
-                f"{name}:{number}: not UTF-8 (byte {error.start} of the line).", "Save the file as UTF-8."
-            ) from None
-        if text.strip():
+    for number, line in raw_lines(data):
+        if (text := line_text(line, f"{name}:{number}")).strip():
             yield number, text
+
+
+def raw_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Line number from 1 and bytes of every line; a byte order mark in front is none of them."""
+    yield from enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1)
+
+
+def line_text(line: bytes, place: str) -> str:
+    """The text of a line. Raises `UsageError` where it is not UTF-8."""
+    try:
+        return line.removesuffix(b"\r").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{place}: not UTF-8 (byte {error.start} of the line).", "Save the file as UTF-8.") from None
 
 
 def _guess(lines: list[tuple[int, str]]) -> Form:
@@ -106,19 +117,27 @@ def _text(lines: list[tuple[int, str]], name: str) -> Iterator[Row]:
 
 def _jsonl(lines: list[tuple[int, str]], name: str) -> Iterator[Row]:
     for number, text in lines:
-        try:
-            row = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise UsageError(f"{name}:{number}: not JSON: {error}.", "Write one object a line.") from None
-        if not isinstance(row, dict):
-            raise UsageError(f"{name}:{number}: not a JSON object.", "Write one object a line.")
+        place = f"{name}:{number}"
+        row = line_object(text, place)
         question = row.get(QUESTION_KEY)
         if not isinstance(question, str):
-            raise UsageError(f"{name}:{number}: no text under the key {QUESTION_KEY!r}.")
-        yield number, _given_id(row, f"{name}:{number}"), question
+            raise UsageError(f"{place}: no text under the key {QUESTION_KEY!r}.")
+        yield number, given_id(row, place), question
 
 
-def _given_id(row: dict[str, object], place: str) -> str | None:
+def line_object(text: str, place: str) -> dict[str, object]:
+    """The JSON object on a line. Raises `UsageError` where it holds another thing."""
+    try:
+        row = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{place}: not JSON: {error}.", "Write one object a line.") from None
+    if not isinstance(row, dict):
+        raise UsageError(f"{place}: not a JSON object.", "Write one object a line.")
+    return row
+
+
+def given_id(row: dict[str, object], place: str) -> str | None:
+    """The id of a row, None where it has none. Raises `UsageError` for one that is no text and no whole number."""
     for key in ID_KEYS:
         value = row.get(key)
         if value is not None:
@@ -145,7 +164,8 @@ def _tsv(lines: list[tuple[int, str]], name: str) -> Iterator[Row]:
         yield number, None if key is None else row[key], row[QUESTION_KEY]
 
 
-def _check(id: str, question: str, place: str) -> None:
+def check_asked(id: str, question: str, place: str) -> None:
+    """Raises `UsageError` where one of them is blank or no text."""
     for what, text in (("id", id), ("question", question)):
         if not text.strip():
             raise UsageError(f"{place}: the {what} is empty.")
