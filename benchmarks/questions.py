@@ -41,6 +41,12 @@ def questions(path: Path, limit: int) -> list[str]:
     return [row["question"] for row in rows[:limit]]
 
 
+def append(path: Path, row: dict[str, object]) -> None:
+    """Writes one line, at once: what was measured stays, whatever happens next."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
 def cpu() -> str:
     """Name of the processor, and whether it has AMX and AVX512-bf16."""
     text = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""

@@ -260,13 +260,19 @@ def _input_device(module: Any, place: torch.device) -> torch.device:
 
 
 def _eos_ids(module: Any, codec: TextCodec) -> frozenset[int]:
-    """All ids that end an answer by the model's own files; the tokenizer's where they name none."""
+    """All ids that end an answer: by the model's own files, or the tokenizer's where they name none; and BOS.
+
+    A model that writes BOS begins another text. Instruct models whose files name their end of turn alone (as a GGUF
+    file does) end a text in that way when they were asked without a chat template.
+    """
     ids: set[int] = set()
     for holder in (module.generation_config, module.config, module.config.get_text_config()):
         value = getattr(holder, "eos_token_id", None)
         ids.update(value if isinstance(value, list | tuple) else [] if value is None else [value])
     if not ids and codec.tokenizer.eos_token_id is not None:
         ids.add(codec.tokenizer.eos_token_id)
+    if codec.tokenizer.bos_token_id is not None:
+        ids.add(codec.tokenizer.bos_token_id)
     return frozenset(ids)
 
 

@@ -64,6 +64,12 @@ def test_every_id_that_ends_an_answer_counts(copy: Path) -> None:
     assert load_model(str(copy)).eos_ids == {3, 5, 9}
 
 
+def test_a_model_that_begins_another_text_has_ended_this_one(copy: Path) -> None:
+    edit(copy / "tokenizer_config.json", bos_token="e")
+    model = load_model(str(copy))
+    assert model.eos_ids == {tiny_tokenizer("bytes").eos_token_id, model.codec.tokenizer.bos_token_id}
+
+
 def test_the_tokenizer_names_eos_where_the_model_does_not(copy: Path) -> None:
     (copy / "generation_config.json").unlink()
     edit(copy / "config.json", eos_token_id=None)

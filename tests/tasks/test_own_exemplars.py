@@ -21,8 +21,9 @@ COUNTS = {  # paper, table 7 and prompts 4 to 11; the last three have no number 
     "asqa-hint": 8,
     "wikiasp": 4,
     "search": 3,
+    "search_combined": 2,
     "open": 4,
-    "question_generation": 3,
+    "question_generation": 5,
     "term_extraction": 3,
 }
 
@@ -88,7 +89,8 @@ def test_the_search_skill_stands_before_the_task_and_the_request_to_combine_them
     assert text.startswith("Skill 1. ")
     order = ["Skill 1.", "Answer (with Search):", TASK, "Answer (with step-by-step):", COMBINE]
     assert sorted(order, key=text.index) == order
-    assert text.endswith(f"{COMBINE}\n\n")
+    assert text.endswith("So the answer is the Rhine.\n\n")
+    assert text.count("Answer (with step-by-step & Search): ") == 2
     assert text.count("Answer (with Search): ") == 3
     assert text.count("Answer (with step-by-step): ") == 8
     assert case_text(both, "Who?") == "Question: Who?\nAnswer (with step-by-step & Search):"
@@ -100,8 +102,9 @@ def test_the_search_skill_goes_with_a_task_that_has_its_own_instruction_and_no_a
     assert case_text(both, "Tell.") == "Tell."
 
 
-def test_every_search_call_of_the_skill_is_closed_and_stands_before_words() -> None:
-    for example in own_exemplars("search").examples:
+@pytest.mark.parametrize("name", ["search", "search_combined"])
+def test_every_search_call_of_the_skill_is_closed_and_stands_before_words(name: str) -> None:
+    for example in own_exemplars(name).examples:
         assert example.answer.count("[Search(") == len(re.findall(r"\[Search\([^\[\]()]+\)\] \w", example.answer)) >= 2
 
 
