@@ -31,6 +31,8 @@ MAY_IMPORT = {
     "policies": BASE | {"engine", "retrieval", "tasks", "trace"},
     "embedded": BASE | {"engine", "retrieval", "tasks", "policies", "trace"},
     "runs": BASE | {"engine", "trace"},
+    "datasets": BASE | {"tasks", "runs"},
+    "metrics": BASE | {"engine", "datasets"},
     "api": BASE | {"engine", "retrieval", "tasks", "trace", "policies"},
     "": {"api", "engine", "retrieval", "tasks", "trace", "policies"},
     "__main__": {"cli"},

@@ -53,7 +53,7 @@ def file_bytes(path: Path, what: str = "question") -> bytes:
     except FileNotFoundError:
         raise UsageError(f"The {what} file {path} does not exist.") from None
     except IsADirectoryError:
-        raise UsageError(f"{path} is a folder.", f"Name a file of {what}s.") from None
+        raise UsageError(f"{path} is a folder.", "Name a file.") from None
     except OSError as error:
         raise UsageError(f"The {what} file {path} cannot be read: {error.strerror}.") from None
 
