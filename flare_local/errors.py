@@ -44,6 +44,10 @@ class PoolTooSmall(FlareError):
     """The KV pool cannot hold one sequence; the text gives the number of slots needed."""
 
 
+class SnapshotFault(FlareError):
+    """A snapshot of warm prefixes is absent or broken, or belongs to another model or other settings."""
+
+
 class OutOfMemory(FlareError):
     """Model, pool and one prompt do not fit in the memory that is free."""
 

@@ -16,6 +16,7 @@ class Counters:
     prompt_tokens: int = 0  # length of the prompts, cached or not
     run: int = 0  # tokens that went through the model
     reused: int = 0  # prompt tokens whose K and V were in the pool already
+    warm: int = 0  # of those reused, the ones whose K and V a snapshot gave
     known: int = 0  # output tokens read from the tree without any forward
     recomputed: int = 0  # tokens run whose prefix had been run and kept before
     useful: int = 0  # tokens run that belong to a call's prompt or to its output up to the cut

@@ -18,7 +18,7 @@ class Choice:
 class Node:
     """A stretch of tokens. Invariants: `size(runs) == len(tokens)`; a parent has at least the locks of its children."""
 
-    __slots__ = ("children", "choices", "locks", "parent", "runs", "tokens", "used")
+    __slots__ = ("children", "choices", "locks", "parent", "runs", "tokens", "used", "warm")
 
     def __init__(self, parent: "Node | None", tokens: list[int], runs: list[Run]) -> None:
         self.parent = parent
@@ -28,6 +28,7 @@ class Node:
         self.choices: dict[int, Choice] = {}  # offset in tokens -> what follows that token, where it was read
         self.locks = 0  # calls whose sequence ends in this node or below
         self.used = 0  # tick of the last use
+        self.warm = 0  # of the first tokens: whose K and V were loaded, not computed here
 
 
 class PrefixTree:
@@ -71,17 +72,27 @@ class PrefixTree:
             if step.locks == 0:
                 self.idle += len(step.tokens)
 
-    def extend(self, node: Node, tokens: Sequence[int], runs: Sequence[Run], choices: Sequence[Choice | None]) -> Node:
+    def extend(
+        self,
+        node: Node,
+        tokens: Sequence[int],
+        runs: Sequence[Run],
+        choices: Sequence[Choice | None],
+        *,
+        warm: bool = False,
+    ) -> Node:
         """Adds `tokens`, whose K and V are in `runs`, behind `node`; the caller's lock moves to the node returned.
 
         `choices[i]` is what the model says after `tokens[i]`, where it was read. Where another call has added the same
-        tokens meanwhile, the slots given here go back.
+        tokens meanwhile, the slots given here go back. `warm`: K and V were loaded, not computed here.
         """
         end, known = self.descend(node, tokens)
         twice, fresh = split(runs, known)
         self.pool.release(twice)
         if known < len(tokens):
-            end = self._append(end, list(tokens[known:]), fresh, grow=end is node and node.locks == 1)
+            grow = end is node and node.locks == 1 and not warm
+            end = self._append(end, list(tokens[known:]), fresh, grow=grow)
+            end.warm = len(end.tokens) if warm else end.warm
         self.lock(end)
         self.unlock(node)
         self._remember(end, choices)
@@ -109,6 +120,10 @@ class PrefixTree:
         """The slots of the whole sequence that ends at `node`, in order of position."""
         nodes = [*self._path(node)][::-1]
         return joined([run for step in nodes for run in step.runs])
+
+    def warm(self, node: Node) -> int:
+        """How many tokens of the sequence that ends at `node` were loaded and not computed here."""
+        return sum(step.warm for step in self._path(node))
 
     def evict(self, count: int) -> int:
         """Frees at least `count` slots of the least recently used leaves, the end of a leaf first; says how many.
@@ -141,6 +156,7 @@ class PrefixTree:
             assert node is self.root or node.tokens
             assert node is self.root or node.locks >= sum(child.locks for child in node.children.values())
             assert all(0 <= offset < len(node.tokens) for offset in node.choices)
+            assert 0 <= node.warm <= len(node.tokens)
             seen += slot_ids(node.runs)
             idle += len(node.tokens) if node.locks == 0 else 0
         free = slot_ids(self.pool.free.runs())
@@ -177,6 +193,8 @@ class PrefixTree:
         head, tail = split(node.runs, at)
         upper = Node(parent, node.tokens[:at], head)
         upper.locks, upper.used = node.locks, node.used
+        upper.warm = min(at, node.warm)
+        node.warm -= upper.warm
         upper.choices = {offset: choice for offset, choice in node.choices.items() if offset < at}
         parent.children[upper.tokens[0]] = upper
         node.tokens, node.runs, node.parent = node.tokens[at:], tail, upper
@@ -190,7 +208,7 @@ class PrefixTree:
         freed = size(gone)
         self.idle -= freed
         if keep:
-            leaf.tokens, leaf.runs = leaf.tokens[:keep], kept
+            leaf.tokens, leaf.runs, leaf.warm = leaf.tokens[:keep], kept, min(keep, leaf.warm)
             leaf.choices = {offset: choice for offset, choice in leaf.choices.items() if offset < keep}
         return freed
 
