@@ -42,15 +42,27 @@ class Ask:
         exemplars: Exemplars = NONE,
         rules: Rules = DEFAULT_RULES,
         chat: bool = False,
+        question_engine: "Engine | None" = None,
         observe: Observer | None = None,
     ) -> Answer:
         """Answers `question`. `observe` is called with the search for the question and then with each step.
 
-        `chat` puts the prompt into the model's chat template. Works inside a notebook's event loop too. Raises
-        `FlareError` with a text for the user.
+        `chat` puts the prompt into the model's chat template. `question_engine`: another model that writes the
+        questions of explicit queries; its calls are marked in the answer and counted apart. Works inside a notebook's
+        event loop too. Raises `FlareError` with a text for the user.
         """
-        call = self.answer(engine, index, question, exemplars=exemplars, rules=rules, chat=chat, observe=observe)
-        return _wait_for(call)
+        return _wait_for(
+            self.answer(
+                engine,
+                index,
+                question,
+                exemplars=exemplars,
+                rules=rules,
+                chat=chat,
+                question_engine=question_engine,
+                observe=observe,
+            )
+        )
 
     async def answer(
         self,
@@ -61,13 +73,18 @@ class Ask:
         exemplars: Exemplars = NONE,
         rules: Rules = DEFAULT_RULES,
         chat: bool = False,
+        question_engine: "Engine | None" = None,
         observe: Observer | None = None,
     ) -> Answer:
         """As a call, for asynchronous programs; cancelling it ends the work."""
-        lm = engine.question(question, chat=chat)
-        answer = await self.method.answer(lm, index, question, exemplars, rules, observe)
-        model = {"model": engine.model.name, "fingerprint": engine.model.fingerprint, "chat_template": chat}
-        return replace(answer, config={**model, **answer.config})
+        lm, policy = engine.question(question, chat=chat), self.method.answer
+        models = {"model": engine.model.name, "fingerprint": engine.model.fingerprint, "chat_template": chat}
+        if question_engine is not None:
+            policy = self.method.asked_by(question_engine.question(question, chat=chat), rules)
+            asker = question_engine.model
+            models |= {"question_model": asker.name, "question_model_fingerprint": asker.fingerprint}
+        answer = await policy(lm, index, question, exemplars, rules, observe)
+        return replace(answer, config={**models, **answer.config})
 
     async def stream(
         self,
@@ -78,11 +95,21 @@ class Ask:
         exemplars: Exemplars = NONE,
         rules: Rules = DEFAULT_RULES,
         chat: bool = False,
+        question_engine: "Engine | None" = None,
     ) -> AsyncIterator[Event | Answer]:
         """Yields the search for the question, each step as it is done, and last the answer."""
         events: asyncio.Queue[Event | None] = asyncio.Queue()
         task = asyncio.ensure_future(
-            self.answer(engine, index, question, exemplars=exemplars, rules=rules, chat=chat, observe=events.put_nowait)
+            self.answer(
+                engine,
+                index,
+                question,
+                exemplars=exemplars,
+                rules=rules,
+                chat=chat,
+                question_engine=question_engine,
+                observe=events.put_nowait,
+            )
         )
         task.add_done_callback(lambda _: events.put_nowait(None))
         try:
@@ -101,6 +128,7 @@ class Ask:
         exemplars: Exemplars = NONE,
         rules: Rules = DEFAULT_RULES,
         chat: bool = False,
+        question_engine: "Engine | None" = None,
         at_once: int = AT_ONCE,
     ) -> list[Answer]:
         """The answers to `questions`, in their order, up to `at_once` of them in the engine together."""
@@ -108,7 +136,15 @@ class Ask:
 
         async def one(question: str) -> Answer:
             async with gate:
-                return await self.answer(engine, index, question, exemplars=exemplars, rules=rules, chat=chat)
+                return await self.answer(
+                    engine,
+                    index,
+                    question,
+                    exemplars=exemplars,
+                    rules=rules,
+                    chat=chat,
+                    question_engine=question_engine,
+                )
 
         tasks = [asyncio.ensure_future(one(question)) for question in questions]
         try:

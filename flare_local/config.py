@@ -95,7 +95,7 @@ class ModelOptions:
         str | None,
         About(
             "Memory of the KV pool: a size (2GiB) or a share of what is free (0.3). Unset: half, on a CPU up to 2GiB.",
-            Limit("a size such as 2GiB or 500MB, or a share above 0 and up to 1", _is_memory),
+            Limit("a size in KB, MB, GB, KiB, MiB or GiB (2GiB), or a share of what is free, above 0 and up to 1", _is_memory),
         ),
     ] = None
     reuse: Annotated[
@@ -156,6 +156,12 @@ class MethodOptions:
         Query,
         About("implicit: the draft without its improbable tokens. explicit: questions the model writes for them."),
     ] = "implicit"
+    question_model: Annotated[
+        str | None,
+        About(
+            "Another model, named as --model, that writes the questions of explicit queries. Unset: the same.",
+        ),
+    ] = None
     top_k: Annotated[int, About("Documents put into the prompt.", at_least(1))] = 2
     look_ahead: Annotated[int, About("Most tokens of one draft (appendix A).", at_least(1))] = LOOK_AHEAD
     unit: Annotated[

@@ -14,14 +14,16 @@ from flare_local.cli.opening import (
     Task,
     context_of,
     open_codec,
-    open_engine,
+    open_engines,
     open_index_of,
+    question_model,
     say_what_is_embedded,
     task_of,
     with_exemplar_documents,
 )
 from flare_local.cli.options import with_options
 from flare_local.cli.sources import Options
+from flare_local.config import ModelOptions
 from flare_local.errors import UsageError
 from flare_local.policies.answering import Observer
 from flare_local.policies.dry_run import SilentModel
@@ -79,7 +81,7 @@ def _answer(question: str, task: Task, options: Options) -> None:
     with ExitStack() as opened:
         index = open_index_of(task, options, opened)
         task = with_exemplar_documents(task, options, index)
-        engine = opened.enter_context(open_engine(options.model))
+        engine, question_engine = open_engines(task, options, opened)
 
         def answer(observe: Observer | None) -> Answer:
             return Ask(task.method)(
@@ -89,6 +91,7 @@ def _answer(question: str, task: Task, options: Options) -> None:
                 exemplars=task.exemplars,
                 rules=task.rules,
                 chat=options.model.chat_template,
+                question_engine=question_engine,
                 observe=observe,
             )
 
@@ -107,6 +110,13 @@ def _stream(answer: Callable[[Observer], Answer]) -> None:
     finally:
         stream.end()
     _say_what_was_cut(done)
+    _say_if_empty(done)
+
+
+def _say_if_empty(answer: Answer) -> None:
+    """On a terminal an answer without a text would look as if nothing had happened."""
+    if not answer.text and err().is_terminal:
+        err().print("(empty answer)")
 
 
 def _say_what_was_cut(answer: Answer) -> None:
@@ -124,6 +134,7 @@ def _trace(question: str, task: Task, answer: Callable[[Observer], Answer]) -> N
     done = answer(view)
     err().print()
     print(safe_text(done.text), flush=True)
+    _say_if_empty(done)
     view.finish(done)
 
 
@@ -136,18 +147,24 @@ def _with_options(answer: Answer, options: Options, index: "LuceneIndex | Bm25sI
 
 def _show_prompt(question: str, task: Task, options: Options) -> None:
     """The policy itself runs, with a model that says nothing: what it sends first is the prompt."""
-    codec = open_codec(options.model)
-    frame = codec.chat_frame() if options.model.chat_template else None
-    bos, tail = (codec.bos, ()) if frame is None else (frame.head, frame.tail)
-    model = SilentModel(codec, bos, tail, context_of(options.model, codec))
+    model, asker = _silent(options.model), question_model(options)
+    policy = task.method.answer if asker is None else task.method.asked_by(_silent(asker), task.rules)
     with ExitStack() as opened:
         index = open_index_of(task, options, opened)
         task = with_exemplar_documents(task, options, index)
-        answer = asyncio.run(task.method.answer(model, index, question, task.exemplars, task.rules, None))
+        answer = asyncio.run(policy(model, index, question, task.exemplars, task.rules, None))
     first = answer.writings[0]
-    print(safe_text(codec.decode(first.prompt)), flush=True)
+    print(safe_text(model.codec.decode(first.prompt)), flush=True)
     print(f"{len(first.prompt)} tokens; up to {first.max_new_tokens} new ones are asked for at first.", file=sys.stderr)
     _say_what_was_cut(answer)
+
+
+def _silent(options: ModelOptions) -> SilentModel:
+    """A model that says nothing, with the tokenizer, chat template and context of the one that `options` name."""
+    codec = open_codec(options)
+    frame = codec.chat_frame() if options.chat_template else None
+    bos, tail = (codec.bos, ()) if frame is None else (frame.head, frame.tail)
+    return SilentModel(codec, bos, tail, context_of(options, codec))
 
 
 def _from_stdin() -> str:

@@ -13,7 +13,7 @@ from flare_local.cli.batch_progress import BatchProgress
 from flare_local.cli.batch_summary import summary
 from flare_local.cli.bound import settings_asked, settings_opened
 from flare_local.cli.console import err
-from flare_local.cli.opening import open_engine, open_index_of, say_what_is_embedded, task_of, with_exemplar_documents
+from flare_local.cli.opening import open_engines, open_index_of, say_what_is_embedded, task_of, with_exemplar_documents
 from flare_local.cli.options import with_options
 from flare_local.cli.sources import Options
 from flare_local.config import MethodOptions, ModelOptions, RetrievalOptions
@@ -92,8 +92,8 @@ def batch(
         say_what_is_embedded(task, options)
         index = open_index_of(task, options, opened)
         task = with_exemplar_documents(task, options, index)
-        engine = opened.enter_context(open_engine(options.model))
-        settings |= settings_opened(engine, index)
+        engine, question_engine = open_engines(task, options, opened)
+        settings |= settings_opened(engine, question_engine, index)
         if record is None:
             folder.begin(settings, asked)
             record = opened.enter_context(closing(Record(folder.path, folder.run)))
@@ -110,6 +110,7 @@ def batch(
                 exemplars=task.exemplars,
                 rules=task.rules,
                 chat=options.model.chat_template,
+                question_engine=question_engine,
             )
 
         work = Work(choice.pending(asked, record), record, max_errors=max_errors, calls=calls)
@@ -119,7 +120,8 @@ def batch(
                 interrupt.run(work.run(answer, progress.interrupted, concurrency=concurrency))
             finally:
                 with suppress(DiskFull):  # said already
-                    record.session({"concurrency": concurrency, **work.tally.as_dict(engine.pool_use)})
+                    pools = [engine.pool_use] + ([] if question_engine is None else [question_engine.pool_use])
+                    record.session({"concurrency": concurrency, **work.tally.as_dict(*pools)})
         print("\n".join(summary(work.tally, engine.pool_use)))
         return _end(folder, record, choice.chosen(asked))
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from flare_local.cli.batch_progress import duration
 from flare_local.runs.tally import Tally
+from flare_local.trace.terminal import question_cost
 
 if TYPE_CHECKING:
     from flare_local.engine.pool_use import PoolUse
@@ -26,4 +27,6 @@ def summary(tally: Tally, pool: "PoolUse") -> list[str]:
             f"KV pool: calls in flight held at most {pool.in_use:,} of {pool.slots:,} slots; without sharing the most "
             f"would have been {pool.separate:,}.",
         ]
+    if tally.question_counters.calls:
+        lines.append(f"The question model: {question_cost(tally.question_counters)}.")
     return lines

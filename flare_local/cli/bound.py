@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # files whose content is bound instead. An option that is not listed here is bound.
 FREE = {"device", "device_map", "offload_folder", "kv_memory", "reuse", "max_forward_tokens"}
 FREE |= {"trust_remote_code", "allow_pickle", "search_ahead"}
-BY_CONTENT = {"model", "revision", "dtype", "index", "exemplars"}
+BY_CONTENT = {"model", "question_model", "revision", "dtype", "index", "exemplars"}
 
 
 def settings_asked(task: Task, options: Options) -> dict[str, object]:
@@ -31,10 +31,13 @@ def settings_asked(task: Task, options: Options) -> dict[str, object]:
     }
 
 
-def settings_opened(engine: "Engine", index: "LuceneIndex | Bm25sIndex | None") -> dict[str, object]:
-    """What only the opened model and index can tell."""
+def settings_opened(
+    engine: "Engine", question_engine: "Engine | None", index: "LuceneIndex | Bm25sIndex | None"
+) -> dict[str, object]:
+    """What only the opened models and index can tell."""
     return {
         "model_fingerprint": engine.model.fingerprint,
         "dtype": str(engine.model.dtype).removeprefix("torch."),
+        "question_model_fingerprint": None if question_engine is None else question_engine.model.fingerprint,
         "index_hash": None if index is None else index.manifest_hash,
     }

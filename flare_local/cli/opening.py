@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from flare_local.retrieval.bm25s import Bm25sIndex
     from flare_local.retrieval.lucene import LuceneIndex
 
+# Tokens that the pool of a question model holds beside two passages as long as an answer may get: the exemplars of both
+# kinds of prompt and the cases of some sentences at once.
+QUESTION_SLOTS = 8192
+
 
 @dataclass(frozen=True)
 class Task:
@@ -32,7 +36,7 @@ class Task:
 def task_of(options: Options) -> Task:
     """Method, rules and exemplars: the user's file, else the preset's, else the demo's where its index is used.
 
-    Raises `UsageError` for rules that make no sense together, or a wrong exemplar file.
+    Raises `UsageError` for options that make no sense together, or a wrong exemplar file.
     """
     chosen = options.method
     method = METHODS[chosen.method]
@@ -41,7 +45,10 @@ def task_of(options: Options) -> Task:
     exemplars = _exemplars(chosen)
     if chosen.instruction:
         exemplars = replace(exemplars, instruction=chosen.instruction)
-    return Task(method, rules_of(chosen, options.retrieval), method.words(exemplars))
+    rules = rules_of(chosen, options.retrieval)
+    if chosen.question_model is not None:
+        method.check_question_model(rules)
+    return Task(method, rules, method.words(exemplars))
 
 
 def rules_of(method: MethodOptions, retrieval: RetrievalOptions) -> Rules:
@@ -83,7 +90,34 @@ def uses_demo_settings(options: Options) -> bool:
     return uses_embedded_index(options) and options.method.preset is None
 
 
-def open_engine(options: ModelOptions) -> "Engine":
+def open_engines(task: Task, options: Options, opened: ExitStack) -> "tuple[Engine, Engine | None]":
+    """The model and the question model, if there is one; `opened` closes them.
+
+    The question model goes first: its pool is small, and the other pool is sized by what is free then.
+    """
+    asker = question_model(options)
+    questions = None
+    if asker is not None:
+        questions = opened.enter_context(open_engine(asker, QUESTION_SLOTS + 2 * task.rules.answer_tokens))
+    return opened.enter_context(open_engine(options.model)), questions
+
+
+def question_model(options: Options) -> ModelOptions | None:
+    """The options of the question model: those of the model, without what is said of one model and its pool alone."""
+    if options.method.question_model is None:
+        return None
+    folder = options.model.offload_folder
+    return replace(
+        options.model,
+        model=options.method.question_model,
+        revision=None,
+        context=None,
+        kv_memory=None,
+        offload_folder=None if folder is None else str(Path(folder) / "question-model"),
+    )
+
+
+def open_engine(options: ModelOptions, most_slots: int | None = None) -> "Engine":
     """Loads the model, the embedded one where none is named, and makes its pool."""
     from flare_local.engine.engine import Engine
 
@@ -98,6 +132,7 @@ def open_engine(options: ModelOptions) -> "Engine":
         offload_folder=options.offload_folder,
         context=options.context,
         kv_memory=options.kv_memory,
+        most_slots=most_slots,
         reuse=options.reuse,
         max_forward_tokens=options.max_forward_tokens,
     )

@@ -36,15 +36,16 @@ class Engine:
         *,
         slots: int | None = None,
         kv_memory: str | None = None,
+        most_slots: int | None = None,
         reuse: bool = True,
         max_forward_tokens: int = MAX_FORWARD_TOKENS,
         lookup: int | None = None,
         poison: bool = False,
     ) -> None:
         """`slots`: tokens that the pool holds; without it `kv_memory` says how much memory it may take ("2GiB", or a
-        share of what is free, as "0.3"). `reuse=False`: no reuse between calls, the naive baseline. `lookup`: tokens
-        proposed from what stands in the prompt, beside the draft, in each forward (None: 4 in half precision, else 0).
-        `poison`: free slots hold NaN (tests).
+        share of what is free, as "0.3"), and `most_slots` how many tokens it holds at most. `reuse=False`: no reuse
+        between calls, the naive baseline. `lookup`: tokens proposed from what stands in the prompt, beside the draft,
+        in each forward (None: 4 in half precision, else 0). `poison`: free slots hold NaN (tests).
 
         Raises `ModelRefused` for layers that the engine cannot serve, `OutOfMemory` where the pool does not fit.
         """
@@ -56,6 +57,7 @@ class Engine:
         layers = forward.probe()
         if slots is None:
             slots = slots_for(kv_memory, layers, model)
+            slots = slots if most_slots is None else min(slots, most_slots)
         self.pool = KVPool(layers, slots, poison=poison)
         self._loop = Loop(
             forward,
@@ -80,6 +82,7 @@ class Engine:
         offload_folder: str | None = None,
         context: int | None = None,
         kv_memory: str | None = None,
+        most_slots: int | None = None,
         reuse: bool = True,
         max_forward_tokens: int = MAX_FORWARD_TOKENS,
     ) -> "Engine":
@@ -101,7 +104,9 @@ class Engine:
             context=context,
         )
         check_model(model)
-        return cls(model, kv_memory=kv_memory, reuse=reuse, max_forward_tokens=max_forward_tokens)
+        return cls(
+            model, kv_memory=kv_memory, most_slots=most_slots, reuse=reuse, max_forward_tokens=max_forward_tokens
+        )
 
     def question(self, question_id: str, chat: bool = False) -> "Question":
         """The model as the policy of one question sees it. The id keys the random numbers of sampling.

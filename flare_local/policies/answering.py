@@ -32,12 +32,16 @@ class Answering:
         rules: Rules,
         observe: Observer | None,
         beside: int = 0,
+        asker: LanguageModel | None = None,
     ) -> None:
-        """`beside`: tokens that a method writes behind the answer and does not keep."""
+        """`beside`: tokens that a method writes behind the answer and does not keep. `asker`: another model that writes
+        what is asked beside the answer; None: `lm` does.
+        """
         self.rules = rules
         self.ended: Ended | None = None
         self._method = method
         self.lm = lm
+        self._asker = asker
         self.question = question
         self._retriever = retriever
         self._observe = observe
@@ -82,7 +86,9 @@ class Answering:
 
     async def search(self, *queries: str) -> Search:
         """Search with the last tokens of each query; what they find is interleaved by rank."""
-        return await self.search_whole(*(self.lm.codec.last_tokens(query, self.rules.query_tokens) for query in queries))
+        return await self.search_whole(
+            *(self.lm.codec.last_tokens(query, self.rules.query_tokens) for query in queries)
+        )
 
     async def search_whole(self, *queries: str) -> Search:
         """Search with queries as they are."""
@@ -128,12 +134,13 @@ class Answering:
         return self.prompt.fit(shown, self.tokens, self.rules.sentence_tokens(self.left)).ids
 
     async def ask(self, exemplars: Exemplars, case: str) -> Writing:
-        """One line that the model writes beside the answer, after exemplars of its own; always greedy."""
+        """One line that is written beside the answer, after exemplars of its own; always greedy."""
         began = time.perf_counter()
-        until, tokens = Whole(), self.rules.look_ahead
-        prompt = side_prompt(self.lm, exemplars, case, self.rules, tokens)
-        generation = await self.lm.generate(Call(prompt.ids, until, tokens, stop=("\n",)))
-        return Writing(prompt.ids, (), until, tokens, (), generation, _ms_since(began), prompt.cut)
+        until, tokens, lm = Whole(), self.rules.look_ahead, self._asker or self.lm
+        prompt = side_prompt(lm, exemplars, case, self.rules, tokens)
+        generation = await lm.generate(Call(prompt.ids, until, tokens, stop=("\n",)))
+        by_asker = self._asker is not None
+        return Writing(prompt.ids, (), until, tokens, (), generation, _ms_since(began), prompt.cut, by_asker)
 
     def keep(
         self,
@@ -165,10 +172,10 @@ class Answering:
     def answer(self) -> Answer:
         """What was written and how. Call it when `ended` is set."""
         assert self.ended is not None
-        counters = Counters()
+        counters, question_counters = Counters(), Counters()
         for step in self._steps:
             for writing in step.writings:
-                counters.add(writing.generation.counters)
+                (question_counters if writing.question_model else counters).add(writing.generation.counters)
         counters.add(self.aside)
         searches = [step.search for step in self._steps]
         counters.search_ms = sum(search.ms for search in (self._first_search, *searches) if search is not None)
@@ -182,6 +189,7 @@ class Answering:
             search=self._first_search,
             steps=tuple(self._steps),
             counters=counters,
+            question_counters=None if self._asker is None else question_counters,
             config={
                 **self.rules.as_dict(),
                 "exemplars": self._exemplars.count,

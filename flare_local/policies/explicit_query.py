@@ -1,7 +1,7 @@
 """Explicit queries (paper section 3.2.2): for each improbable span of a draft, a question that it would answer.
 
-The same model writes them, all of a draft at once, so that their common prompt is computed once. The released program
-first asks for the whole term that a span belongs to.
+The same model writes them, or the question model; all of a draft at once, so that their common prompt is computed
+once. The released program first asks for the whole term that a span belongs to.
 """
 
 import asyncio

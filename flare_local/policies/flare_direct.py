@@ -18,8 +18,12 @@ async def flare_direct(
     exemplars: Exemplars,
     rules: Rules,
     observe: Observer | None = None,
+    asker: LanguageModel | None = None,
 ) -> Answer:
-    """Answer `question`. `observe` sees the question's search and then each step as it is done."""
-    run = Answering("flare_direct", lm, retriever, question, exemplars, rules, observe)
+    """Answer `question`. `observe` sees the question's search and then each step as it is done.
+
+    `asker`: another model that writes the questions of explicit queries; None: `lm` does.
+    """
+    run = Answering("flare_direct", lm, retriever, question, exemplars, rules, observe, asker=asker)
     formulate = explicit_query if rules.query is QueryKind.EXPLICIT else implicit_query
     return await answer_looking_ahead(run, formulate)

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from flare_local.engine.call import LanguageModel
+from flare_local.errors import UsageError
 from flare_local.policies.answering import Observer
 from flare_local.policies.flare_direct import flare_direct
 from flare_local.policies.flare_instruct import flare_instruct, search_words
@@ -13,7 +15,7 @@ from flare_local.policies.no_retrieval import no_retrieval
 from flare_local.policies.previous_sentence import previous_sentence
 from flare_local.policies.previous_window import previous_window
 from flare_local.policies.question_decomposition import question_decomposition
-from flare_local.policies.rules import Rules
+from flare_local.policies.rules import QueryKind, Rules
 from flare_local.policies.single_time import single_time
 from flare_local.retrieval.document import Retriever
 from flare_local.tasks.exemplars import Exemplars
@@ -41,6 +43,19 @@ class Method:
     answer: Policy
     options: tuple[str, ...] = ()  # names of the options that not every method has
     words: Callable[[Exemplars], Exemplars] = _as_given  # the exemplars that it shows in the place of the task's
+
+    def asked_by(self, asker: LanguageModel, rules: Rules) -> Policy:
+        """The policy with `asker` as the model that writes the questions of explicit queries."""
+        self.check_question_model(rules)
+        return partial(flare_direct, asker=asker)
+
+    def check_question_model(self, rules: Rules) -> None:
+        """Raises `UsageError` where a question model would have nothing to write."""
+        if self.answer is not flare_direct or rules.query is not QueryKind.EXPLICIT:
+            raise UsageError(
+                "A question model writes the questions of explicit queries, and here are none.",
+                "Take --method flare_direct --query explicit, or leave out --question-model.",
+            )
 
 
 METHODS = {
@@ -102,7 +117,7 @@ METHODS = {
             "paper section 3.2",
             True,
             flare_direct,
-            ("theta", "beta", "query", "combine", "first_sentence", "unit"),
+            ("theta", "beta", "query", "question_model", "combine", "first_sentence", "unit"),
         ),
     )
 }

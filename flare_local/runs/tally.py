@@ -1,7 +1,7 @@
 """Counts of one process's work on a run, and the rates and times they come to."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from flare_local.engine.counters import Counters
@@ -22,6 +22,7 @@ class Tally:
     searches: int = 0
     tokens: int = 0  # of the answers
     counters: Counters = field(default_factory=Counters)  # of the answers together
+    question_counters: Counters = field(default_factory=Counters)  # of the question model
     began: float = field(default_factory=time.perf_counter)
 
     def add(self, outcome: Outcome) -> None:
@@ -33,6 +34,7 @@ class Tally:
         self.searches += len(outcome.result.searches)
         self.tokens += sum(len(step.sentence.tokens) for step in outcome.result.steps)
         self.counters.add(outcome.result.counters)
+        self.question_counters.add(outcome.result.question_counters or Counters())
 
     @property
     def done(self) -> int:
@@ -59,8 +61,11 @@ class Tally:
         """Tokens of answers by wall time."""
         return self.tokens / self.seconds
 
-    def as_dict(self, pool: "PoolUse") -> dict[str, object]:
-        """For sessions.jsonl."""
+    def as_dict(self, pool: "PoolUse", question_pool: "PoolUse | None" = None) -> dict[str, object]:
+        """For sessions.jsonl. `question_pool`: that of the question model, if there is one."""
+        question_model = None
+        if question_pool is not None:
+            question_model = {"counters": self.question_counters.as_dict(), "pool": asdict(question_pool)}
         return {
             "answered": self.answered,
             "failed": self.failed,
@@ -68,5 +73,6 @@ class Tally:
             "answer_tokens": self.tokens,
             "searches": self.searches,
             "counters": self.counters.as_dict(),
-            "pool": {"slots": pool.slots, "in_use": pool.in_use, "separate": pool.separate, "held": pool.held},
+            "pool": asdict(pool),
+            "question_model": question_model,
         }

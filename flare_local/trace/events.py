@@ -53,6 +53,7 @@ class Writing:
     generation: Generation
     ms: float
     cut: Cut | None = None  # None: the prompt is whole
+    question_model: bool = False  # written by the question model: ids are that model's
 
     @property
     def text(self) -> str:
@@ -129,7 +130,8 @@ class Answer:
     stop_reason: Ended
     search: Search | None  # the one with the question itself, before the first step
     steps: tuple[Step, ...]
-    counters: Counters
+    counters: Counters  # without what the question model cost
+    question_counters: Counters | None  # of the question model; None: there was none
     config: Mapping[str, object]  # every setting that can change the answer, JSON values only
     versions: Mapping[str, str]
 

@@ -31,6 +31,7 @@ def answer_object(answer: Answer, full: bool = False) -> Json:
         "search": None if answer.search is None else _search(answer.search),
         "steps": [_step(step) for step in answer.steps],
         "counters": answer.counters.as_dict(),
+        "question_counters": None if answer.question_counters is None else answer.question_counters.as_dict(),
         "config": dict(answer.config),
         "versions": dict(answer.versions),
     }
@@ -109,6 +110,7 @@ def _call(writing: Writing) -> Json:
         "documents": [document.id for document in writing.documents],
         "cut": _cut(writing),
         "limit": writing.max_new_tokens,
+        "question_model": writing.question_model,
         **_writing(writing),
         "counters": writing.generation.counters.as_dict(),
     }

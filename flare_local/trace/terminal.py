@@ -50,6 +50,8 @@ class TraceView:
         """Prints why the answer ended and what it cost."""
         self._line("ended", Text(answer.stop_reason.value), QUIET)
         self._console.print(counters_table(answer.counters))
+        if answer.question_counters is not None:
+            self._line("questions", Text("question model: " + question_cost(answer.question_counters)), QUIET)
 
     def _step(self, step: Step) -> None:
         self._console.print()
@@ -62,7 +64,8 @@ class TraceView:
         if step.draft is not None:
             self._line("draft", marked(step.draft, self._rules))
         for writing in step.asked:
-            self._line("asked", Text(safe_line(writing.text.strip())), QUIET)
+            by = "  (question model)" if writing.question_model else ""
+            self._line("asked", Text(safe_line(writing.text.strip()) + by), QUIET)
         if step.search is not None:
             self._search(step.search)
         elif step.triggered:
@@ -152,6 +155,12 @@ def counters_table(counters: Counters) -> Table:
         time = (times[row][0], f"{times[row][1]:,.0f} ms") if row < len(times) else ("", "")
         table.add_row(name, f"{count:,}", *time)
     return table
+
+
+def question_cost(counters: Counters) -> str:
+    """What the question model cost, in one line."""
+    spent = counters.prefill_ms + counters.decode_ms + counters.verify_ms
+    return f"{counters.calls:,} calls, {counters.run:,} tokens run, {counters.reused:,} reused, {spent:,.0f} ms"
 
 
 def _short(probability: float) -> str:
