@@ -1,0 +1,181 @@
+"""Where the time went: every nanosecond of a run, or of a question, counts for one kind of work; nothing counts twice.
+
+A span's own time is what no span inside it takes. Where several threads work at one moment, it counts for the kind that
+stands first in `Kind`, and is `beside` for the others: hidden behind the first.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from flare_local.profile.reader import Profile
+from flare_local.spans import FORWARDS, Kind, Span
+
+ENGINE = (
+    Kind.PLAN,
+    Kind.SCORE,
+    Kind.TEXT,
+    Kind.SENTENCE,
+    Kind.TREE,
+)  # the engine's own work, for all questions at once
+START = (Kind.PYTHON, Kind.IMPORTS, Kind.MODEL, Kind.CHECK, Kind.POOL, Kind.JAVA, Kind.INDEX)
+HOST = (*ENGINE, Kind.PROMPT, Kind.OUTPUT, Kind.POLICY)
+GROUPS: dict[str, tuple[Kind, ...]] = {
+    "start": START,
+    "forwards": (Kind.PREFILL, Kind.DECODE, Kind.VERIFY, Kind.MIXED),
+    "search": (Kind.SEARCH,),
+    "host work": HOST,
+    "waiting": (Kind.OTHERS, Kind.WAIT),
+    "end": (Kind.CLOSE,),
+    "unnamed": (Kind.RUN,),
+}
+OF_THE_RUN = tuple(Kind)
+# A question that searches or thinks is not kept by what the engine does for others.
+OF_A_QUESTION = (
+    *GROUPS["forwards"],
+    Kind.PROMPT,
+    Kind.OUTPUT,
+    Kind.SEARCH,
+    Kind.POLICY,
+    *ENGINE,
+    Kind.OTHERS,
+    Kind.WAIT,
+)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a span's own time."""
+
+    span: Span
+    began: int  # ns
+    ended: int
+
+
+@dataclass(frozen=True)
+class Account:
+    """Nanoseconds by kind. Invariant: `wall` sums up to the length of what it accounts for."""
+
+    length: int
+    wall: dict[Kind, int]
+    beside: dict[Kind, int]  # own time that counts for other kinds, as they ran at the same moment
+
+    def group(self, name: str) -> int:
+        """Nanoseconds of all kinds of a group."""
+        return sum(self.wall.get(kind, 0) for kind in GROUPS[name])
+
+    @property
+    def outside(self) -> float:
+        """Share of time in neither a forward nor a search."""
+        inside = self.group("forwards") + self.group("search")
+        return (self.length - inside) / self.length if self.length else 0.0
+
+
+def run_account(profile: Profile) -> Account:
+    """The whole run, its start included."""
+    run = profile.run
+    return account(own_times(profile.spans), run.began, run.ended, OF_THE_RUN)
+
+
+def answering_account(profile: Profile) -> Account | None:
+    """From the first question's beginning to the last one's end; None: no question was begun."""
+    questions = profile.questions
+    if not questions:
+        return None
+    began, ended = questions[0].began, max(span.ended for span in questions)
+    return account(within(own_times(profile.spans), began, ended), began, ended, OF_THE_RUN)
+
+
+def question_accounts(profile: Profile) -> list[Account]:
+    """One for each of `profile.questions`. A forward that a question took no part in is `Kind.OTHERS`."""
+    pieces = own_times(profile.spans)
+    return [
+        account(
+            _of_question(within(pieces, span.began, span.ended), span, profile), span.began, span.ended, OF_A_QUESTION
+        )
+        for span in profile.questions
+    ]
+
+
+def own_times(spans: Iterable[Span]) -> list[Piece]:
+    """Each span without those inside it on its track, in order of beginning."""
+    by_track = sorted(spans, key=lambda span: (span.track, span.began, -span.ended))
+    pieces = [piece for _, track in groupby(by_track, key=lambda span: span.track) for piece in _flat(track)]
+    return sorted((piece for piece in pieces if piece.ended > piece.began), key=lambda piece: piece.began)
+
+
+def _flat(track: Iterable[Span]) -> Iterator[Piece]:
+    """The pieces of one track, whose spans come an outer one before those inside it. Some are empty."""
+    around: list[Span] = []
+    at = 0
+    for span in track:
+        while around and around[-1].ended <= span.began:
+            yield Piece(around[-1], at, around[-1].ended)
+            at = around.pop().ended
+        if around:
+            yield Piece(around[-1], at, span.began)
+        around.append(span)
+        at = span.began
+    while around:
+        yield Piece(around[-1], at, around[-1].ended)
+        at = around.pop().ended
+
+
+def within(pieces: Sequence[Piece], began: int, ended: int) -> list[Piece]:
+    """What lies between two moments, cut there."""
+    return [
+        Piece(piece.span, max(piece.began, began), min(piece.ended, ended))
+        for piece in pieces
+        if piece.began < ended and piece.ended > began
+    ]
+
+
+def account(pieces: Iterable[Piece], began: int, ended: int, order: Sequence[Kind]) -> Account:
+    """Each moment from `began` to `ended` for the first kind in `order` that has a piece there, else for the last."""
+    moments: list[tuple[int, int, Kind]] = []
+    own = dict.fromkeys(order, 0)
+    for piece in pieces:
+        kind = piece.span.kind
+        if kind in own:
+            own[kind] += piece.ended - piece.began
+            moments += [(piece.began, 1, kind), (piece.ended, -1, kind)]
+    moments.sort()
+    wall = dict.fromkeys(order, 0)
+    running = dict.fromkeys(order, 0)
+    at = began
+    for moment, change, kind in moments:
+        if moment > at:
+            wall[next((each for each in order if running[each]), order[-1])] += moment - at
+            at = moment
+        running[kind] += change
+    wall[order[-1]] += ended - at
+    beside = {kind: max(0, own[kind] - wall[kind]) for kind in order}
+    return Account(ended - began, _filled(wall), _filled(beside))
+
+
+def calls_of(span: Span) -> list[dict[str, object]]:
+    """What a forward ran, one object a call: `question` (its track), `tokens`, `proposals`, `at`."""
+    calls = span.about.get("calls", [])
+    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+
+
+def takes_part(span: Span, question: int, profile: Profile) -> bool:
+    """Whether a forward ran tokens for a question, or for what is read beside it."""
+    return any(profile.question_of(int(str(call.get("question", 0)))) == question for call in calls_of(span))
+
+
+def _of_question(pieces: Iterable[Piece], question: Span, profile: Profile) -> list[Piece]:
+    kept = []
+    for piece in pieces:
+        span = piece.span
+        if span.kind in FORWARDS:
+            mine = takes_part(span, question.track, profile)
+            other = Span(Kind.OTHERS, span.name, span.track, 0, span.began, span.ended)
+            kept.append(piece if mine else Piece(other, piece.began, piece.ended))
+        elif span.question == question.track or (span.kind in ENGINE and not span.question):
+            kept.append(piece)
+    return kept
+
+
+def _filled(counts: dict[Kind, int]) -> dict[Kind, int]:
+    return {kind: count for kind, count in counts.items() if count}
