@@ -18,10 +18,11 @@ PACKAGES = (ROOT / "flare_local", ROOT / "kernels" / "flare_kernels")
 BEGIN, END = "<!-- modules -->", "<!-- end of modules -->"
 
 # What each room may import of the others; "" is the table of contents in flare_local/__init__.py.
-BASE = {"errors"}
+BASE = {"errors", "spans"}
 MAY_IMPORT = {
     "flare_kernels": set(),
     "errors": set(),
+    "spans": set(),
     "option": BASE,
     "engine": BASE | {"flare_kernels"},
     "retrieval": BASE,
@@ -31,6 +32,7 @@ MAY_IMPORT = {
     "policies": BASE | {"engine", "retrieval", "tasks", "trace"},
     "embedded": BASE | {"engine", "retrieval", "tasks", "policies", "trace"},
     "runs": BASE | {"engine", "trace"},
+    "profile": BASE,
     "datasets": BASE | {"tasks", "runs"},
     "metrics": BASE | {"engine", "datasets"},
     "api": BASE | {"engine", "retrieval", "tasks", "trace", "policies"},

@@ -14,7 +14,6 @@ from flare_local.cli.opening import (
     Task,
     context_of,
     open_codec,
-    open_engines,
     open_index_of,
     question_model,
     say_what_is_embedded,
@@ -22,7 +21,9 @@ from flare_local.cli.opening import (
     with_exemplar_documents,
 )
 from flare_local.cli.options import with_options
+from flare_local.cli.profiling import with_profile
 from flare_local.cli.sources import Options
+from flare_local.cli.start import start
 from flare_local.config import ModelOptions
 from flare_local.errors import UsageError
 from flare_local.policies.answering import Observer
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 
 @with_options()
+@with_profile
 def ask(
     question: Annotated[str, typer.Argument(help="The question; - reads it from standard input.", show_default=False)],
     options: Options,
@@ -79,9 +81,7 @@ def _answer(question: str, task: Task, options: Options) -> None:
     from flare_local.api import Ask
 
     with ExitStack() as opened:
-        index = open_index_of(task, options, opened)
-        task = with_exemplar_documents(task, options, index)
-        engine, question_engine = open_engines(task, options, opened)
+        task, index, engine, question_engine = start(task, options, opened)
 
         def answer(observe: Observer | None) -> Answer:
             return Ask(task.method)(

@@ -13,9 +13,11 @@ from flare_local.cli.batch_progress import BatchProgress
 from flare_local.cli.batch_summary import summary
 from flare_local.cli.bound import settings_asked, settings_opened
 from flare_local.cli.console import err
-from flare_local.cli.opening import open_engines, open_index_of, say_what_is_embedded, task_of, with_exemplar_documents
+from flare_local.cli.opening import say_what_is_embedded, task_of
 from flare_local.cli.options import with_options
+from flare_local.cli.profiling import with_profile
 from flare_local.cli.sources import Options
+from flare_local.cli.start import start
 from flare_local.config import MethodOptions, ModelOptions, RetrievalOptions
 from flare_local.errors import DiskFull, FlareError, UsageError
 from flare_local.runs.choice import Choice
@@ -29,6 +31,7 @@ AT_ONCE = 16  # questions; as in flare_local.api
 
 
 @with_options(ModelOptions, RetrievalOptions, MethodOptions)
+@with_profile
 def batch(
     options: Options,
     out: Annotated[
@@ -90,9 +93,7 @@ def batch(
                 return _end(folder, record, choice.chosen(asked))
 
         say_what_is_embedded(task, options)
-        index = open_index_of(task, options, opened)
-        task = with_exemplar_documents(task, options, index)
-        engine, question_engine = open_engines(task, options, opened)
+        task, index, engine, question_engine = start(task, options, opened)
         settings |= settings_opened(engine, question_engine, index)
         if record is None:
             folder.begin(settings, asked)

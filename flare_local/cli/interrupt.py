@@ -11,13 +11,16 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import Any, NoReturn
 
 GRACE = 1.2  # seconds for clean-up (removing a half-built index, closing files) before the process is ended
 _FLUSH = 0.2  # seconds for flushing an output that may be blocked
 
+last_words: list[Callable[[], None]] = []  # called before the process is ended while the main thread is stuck
+
+_watching = False
 _received = 0  # the signal that asked us to stop, 0 if none
 
 
@@ -30,8 +33,15 @@ def received() -> int:
     return _received
 
 
+def watching() -> bool:
+    """Whether this process runs one command line and nothing else."""
+    return _watching
+
+
 def watch() -> None:
     """Starts watching SIGINT and SIGTERM. Once a process, from its main thread."""
+    global _watching
+    _watching = True
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.signal(signal.SIGTERM, _terminate)
@@ -103,6 +113,9 @@ def _watch(reader: int) -> None:
                 _received = _received or number
                 time.sleep(GRACE)
                 _say("interrupted")
+                for word in last_words:
+                    with contextlib.suppress(Exception):
+                        word()
                 _end(128 + _received)
 
 

@@ -10,6 +10,7 @@ from flare_local.engine import attention
 from flare_local.engine.plan import Plan, Stretch
 from flare_local.engine.pool import KVPool, LayerShape
 from flare_local.errors import ModelRefused
+from flare_local.spans import Kind, span
 
 AttentionInterface.register(attention.NAME, attention.attend)
 
@@ -42,7 +43,8 @@ class PackedForward:
         return self._run(stretches, self._context(stretches, pool))
 
     def _context(self, stretches: Sequence[Stretch], pool: KVPool | None) -> attention.Context:
-        return attention.Context(pool, {self._device: Plan(stretches, self._device)}, {})
+        with span(Kind.PLAN, "slots"):
+            return attention.Context(pool, {self._device: Plan(stretches, self._device)}, {})
 
     def _run(self, stretches: Sequence[Stretch], context: attention.Context) -> torch.Tensor:
         tokens: list[int] = []

@@ -6,6 +6,7 @@ from flare_local.engine.call import Call, Generation, Sentence, StopReason, Toke
 from flare_local.engine.counters import Counters
 from flare_local.engine.sentence import certain_cut, final_cut
 from flare_local.engine.text import TextCodec
+from flare_local.spans import Kind, span
 
 
 class Output:
@@ -49,7 +50,12 @@ class Output:
             return
         self.tokens.append(token)
         self.probabilities.append(probability)
-        text = self._codec.decode(tuple(self.tokens))
+        with span(Kind.TEXT):
+            text = self._codec.decode(tuple(self.tokens))
+        with span(Kind.SENTENCE):
+            self._see_the_end(text)
+
+    def _see_the_end(self, text: str) -> None:
         if found := first_end(text, self.call.stop, self.call.marks):
             self._ends_at, self._ended = found
         elif (
@@ -61,6 +67,10 @@ class Output:
 
     def generation(self, counters: Counters) -> Generation:
         """The kept part: up to the stop string, then up to the end of the unit."""
+        with span(Kind.TEXT, "cut"):
+            return self._generation(counters)
+
+    def _generation(self, counters: Counters) -> Generation:
         assert self._ended is not None
         text = self._codec.decode(tuple(self.tokens))
         starts = self._codec.starts(tuple(self.tokens))

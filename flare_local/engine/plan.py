@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import torch
 
 from flare_local.engine.slots import Run, joined, size, slot_ids, split
+from flare_local.spans import Kind, span
 
 LONG_RUN = 32  # slots; a shorter run is gathered with its like, as a view would cost more calls than it saves bytes
 
@@ -58,7 +59,8 @@ class Plan:
         if window is not None and window >= longest:
             window = None
         if window not in self._parts:
-            self._parts[window] = self._full() if window is None else self._windowed(window)
+            with span(Kind.PLAN, "rows and keys"):
+                self._parts[window] = self._full() if window is None else self._windowed(window)
         return self._parts[window]
 
     def _full(self) -> list[Part]:

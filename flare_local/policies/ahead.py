@@ -13,6 +13,7 @@ from flare_local.policies.answering import Answering
 from flare_local.policies.found import Documents
 from flare_local.policies.query import masked
 from flare_local.policies.trigger import improbable
+from flare_local.spans import Kind, beside, verb
 from flare_local.trace.events import Foresight, Search, Writing
 
 READ_AHEAD = 2  # lists of documents that the model reads for one draft at most: wrong ones cost a prefill each
@@ -83,6 +84,7 @@ class Ahead:
 
         What is found twice running is read, and what the last search finds.
         """
+        beside("searched ahead")
         asked = ""
         last: tuple[str, ...] = ()
         with contextlib.suppress(FlareError):  # the final search will tell
@@ -111,8 +113,10 @@ class Ahead:
 
     async def _read_ahead(self, documents: Documents) -> float:
         """Returns when it was done."""
+        beside("read ahead")
         assert isinstance(self._run.lm, WatchedModel)
-        self._run.aside.add(await self._run.lm.read_ahead(self._run.sentence_prompt(documents)))
+        with verb(Kind.WAIT, "read ahead"):
+            self._run.aside.add(await self._run.lm.read_ahead(self._run.sentence_prompt(documents)))
         return time.perf_counter()
 
 

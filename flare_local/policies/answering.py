@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from hashlib import sha256
 
 from flare_local.engine.call import Call, LanguageModel, StopReason, Until, Whole
@@ -12,8 +13,10 @@ from flare_local.policies.found import Documents, interleaved, with_in_front
 from flare_local.policies.prompt import Prompt, side_prompt
 from flare_local.policies.rules import Rules
 from flare_local.retrieval.document import Retriever
+from flare_local.spans import Kind, event, span, verb
 from flare_local.tasks.exemplars import Exemplars
 from flare_local.trace.events import Answer, Ended, Event, Foresight, Search, Step, Writing
+from flare_local.trace.step_record import step_record
 from flare_local.trace.versions import versions
 
 Observer = Callable[[Event], None]
@@ -86,16 +89,17 @@ class Answering:
 
     async def search(self, *queries: str) -> Search:
         """Search with the last tokens of each query; what they find is interleaved by rank."""
-        return await self.search_whole(
-            *(self.lm.codec.last_tokens(query, self.rules.query_tokens) for query in queries)
-        )
+        with span(Kind.PROMPT, "query"):
+            cut = [self.lm.codec.last_tokens(query, self.rules.query_tokens) for query in queries]
+        return await self.search_whole(*cut)
 
     async def search_whole(self, *queries: str) -> Search:
         """Search with queries as they are."""
         if self._retriever is None:
             raise UsageError(f"{self._method} searches, and there is no index.", "Give one.")
         began = time.perf_counter()
-        found = await self._retriever.search(queries, self.rules.top_k)
+        with verb(Kind.SEARCH, "search", lambda: {"queries": list(queries)}):
+            found = await self._retriever.search(queries, self.rules.top_k)
         return Search(queries, interleaved(found, self.rules.top_k), _ms_since(began))
 
     async def write(
@@ -113,7 +117,8 @@ class Answering:
         """The next unit after the answer so far and `after`, at most `tokens` long. `until`: another unit."""
         began = time.perf_counter()
         until = until or self.rules.unit
-        prompt = self.prompt.fit(with_in_front(self._in_front, documents), self.tokens + after, tokens)
+        with span(Kind.PROMPT):
+            prompt = self.prompt.fit(with_in_front(self._in_front, documents), self.tokens + after, tokens)
         call = Call(
             prompt.ids,
             until,
@@ -124,7 +129,8 @@ class Answering:
             banned=banned,
             sampling=self.rules.sampling,
         )
-        generation = await self.lm.generate(call)
+        with verb(Kind.WAIT, "call", lambda: {"prompt": len(prompt.ids), "draft": len(speculate)}):
+            generation = await self.lm.generate(call)
         ms = _ms_since(began)
         return Writing(prompt.ids, prompt.documents, until, tokens, speculate, generation, ms, prompt.cut)
 
@@ -138,7 +144,8 @@ class Answering:
         began = time.perf_counter()
         until, tokens, lm = Whole(), self.rules.look_ahead, self._asker or self.lm
         prompt = side_prompt(lm, exemplars, case, self.rules, tokens)
-        generation = await lm.generate(Call(prompt.ids, until, tokens, stop=("\n",)))
+        with verb(Kind.WAIT, "call", lambda: {"prompt": len(prompt.ids), "draft": 0}):
+            generation = await lm.generate(Call(prompt.ids, until, tokens, stop=("\n",)))
         by_asker = self._asker is not None
         return Writing(prompt.ids, (), until, tokens, (), generation, _ms_since(began), prompt.cut, by_asker)
 
@@ -167,6 +174,7 @@ class Answering:
         self._uncounted += 0 if counts else len(step.tokens)
         self.ended = self._reason_to_end(step.call or sentence, counts)
         self._step_began = time.perf_counter()
+        event("step", lambda: {"step": partial(step_record, step)})
         self._tell(step)
 
     def answer(self) -> Answer:
@@ -208,9 +216,10 @@ class Answering:
             return Ended.MAX_SENTENCES
         return Ended.LENGTH if self.left <= 0 else None
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, told: Event) -> None:
         if self._observe is not None:
-            self._observe(event)
+            with span(Kind.OUTPUT):
+                self._observe(told)
 
 
 def _ms_since(began: float) -> float:

@@ -14,6 +14,7 @@ from flare_local.retrieval.bm25s_writer import BM25S_FOLDER, index_words, requir
 from flare_local.retrieval.document import Document
 from flare_local.retrieval.locate import locate
 from flare_local.retrieval.manifest import Manifest, read_manifest
+from flare_local.spans import Kind, spanned
 
 
 class Bm25sIndex:
@@ -91,6 +92,7 @@ class Bm25sIndex:
             raise IndexFault(f"The index {self.path} was closed.", "Open it again.")
         return [self._threads.submit(self._search, query, k) for query in queries]
 
+    @spanned(Kind.SEARCH, "bm25s")
     def _search(self, query: str, k: int) -> list[Document]:
         import numpy as np
 
@@ -112,6 +114,7 @@ class Bm25sIndex:
         ]
 
 
+@spanned(Kind.INDEX, "bm25s reads the index")
 def _load(folder: Path, bm25: Bm25, documents: DocumentStore) -> Any:
     import bm25s
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from flare_local.errors import JavaError, UsageError
 from flare_local.retrieval.java_home import JavaHome, find_jar, find_java
+from flare_local.spans import Kind, span
 
 DEFAULT_MEMORY = "1g"  # Java's own default is a quarter of the machine; 256m was no slower on 50,000 passages
 LEAST_MEMORY = 64 * 2**20  # bytes; Lucene's writer and one searcher
@@ -60,7 +61,8 @@ def start(memory: str | None = None) -> Jvm:
         return _running
     with _lock:
         if _running is None:
-            _running = _start(memory or os.environ.get("FLARE_JAVA_MEMORY") or DEFAULT_MEMORY)
+            with span(Kind.JAVA, "Java starts"):
+                _running = _start(memory or os.environ.get("FLARE_JAVA_MEMORY") or DEFAULT_MEMORY)
     return _running
 
 

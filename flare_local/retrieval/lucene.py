@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +19,7 @@ from flare_local.retrieval.locate import locate
 from flare_local.retrieval.lucene_errors import REBUILD, explain
 from flare_local.retrieval.manifest import Manifest, read_manifest
 from flare_local.retrieval.stored_text import title_and_text
+from flare_local.spans import Kind, span, spanned
 
 PAPER_FIELDS = ("title", "text")
 PAPER_TIE_BREAKER = 0.5  # released program: multi_match, best_fields, tie_breaker 0.5 over title and text
@@ -31,6 +33,7 @@ class LuceneIndex:
     of Lucene's.
     """
 
+    @spanned(Kind.INDEX, "Lucene opens the index")
     def __init__(self, path: Path, bm25: Bm25, manifest: Manifest | None, java: JavaThread, threads: int) -> None:
         """Runs on the Java thread; raises Java's exceptions raw. Everybody else calls `open`."""
         self.fields = _check_contents(path, bm25, manifest, java.jvm)  # indexed ones
@@ -129,9 +132,10 @@ class LuceneIndex:
             if each.future.set_running_or_notify_cancel():
                 by_k.setdefault(each.k, []).append(each)
         for batch in by_k.values():
-            if len(batch) == 1 or not self._answer_together(batch):
-                for each in batch:
-                    self._answer(each)
+            with span(Kind.SEARCH, "Lucene", partial(_about, batch)):
+                if len(batch) == 1 or not self._answer_together(batch):
+                    for each in batch:
+                        self._answer(each)
 
     def _answer(self, waiting: "_Waiting") -> None:
         try:
@@ -182,6 +186,10 @@ class _Waiting:
     query: str
     k: int
     future: Future[list[Document]] = field(default_factory=Future)
+
+
+def _about(batch: "Sequence[_Waiting]") -> dict[str, object]:
+    return {"queries": len(batch)}
 
 
 def _check_contents(path: Path, bm25: Bm25, manifest: Manifest | None, machine: Jvm) -> tuple[str, ...]:

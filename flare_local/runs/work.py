@@ -9,6 +9,7 @@ from flare_local.runs.at_once import AnswerOne, Outcome, answer_all
 from flare_local.runs.questions import Asked
 from flare_local.runs.record import Record
 from flare_local.runs.tally import Tally
+from flare_local.spans import Kind, span
 from flare_local.trace.events import Answer
 
 
@@ -38,9 +39,10 @@ class Work:
             raise
 
     def _take(self, outcome: Outcome) -> None:
-        kept = self._write(outcome)
-        self.tally.add(kept)
-        self.tell(kept)
+        with span(Kind.OUTPUT, "record"):
+            kept = self._write(outcome)
+            self.tally.add(kept)
+            self.tell(kept)
         if self._max_errors is not None and self.tally.failed >= self._max_errors:
             raise FlareError(
                 f"Stopped at {self.tally.failed} failed questions (--max-errors). The last: {kept.result}",
