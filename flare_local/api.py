@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from flare_local.policies.answering import Observer
 from flare_local.policies.methods import METHODS, Method
 from flare_local.policies.rules import Rules
+from flare_local.policies.shared_prefix import shared_prefixes
 from flare_local.retrieval.document import Retriever
 from flare_local.tasks.exemplars import NONE, Exemplars
 from flare_local.trace.events import Answer, Event
@@ -152,6 +153,22 @@ class Ask:
         finally:
             for task in tasks:
                 task.cancel()
+
+    def prefixes(
+        self,
+        engine: "Engine",
+        *,
+        exemplars: Exemplars = NONE,
+        rules: Rules = DEFAULT_RULES,
+        chat: bool = False,
+        question_engine: "Engine | None" = None,
+    ) -> tuple[tuple[int, ...], ...]:
+        """Ids that every question's prompts begin with, for `engine.save_warm`; none without exemplars.
+
+        Raises `PromptTooLong`.
+        """
+        lm = engine.question("", chat=chat)
+        return shared_prefixes(self.method, lm, exemplars, rules, writes_questions=question_engine is None)
 
 
 def _wait_for(call: Coroutine[object, object, Answer]) -> Answer:

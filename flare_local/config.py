@@ -104,6 +104,9 @@ class ModelOptions:
     chat_template: Annotated[
         bool, About("Put the prompt into the model's chat template, the answer as a prefix of the assistant's turn.")
     ] = False
+    warm: Annotated[
+        str | None, About("Snapshot that `flare-local warm` wrote: its shared prefix is loaded and not computed.")
+    ] = None
     max_forward_tokens: Annotated[
         int, About("Most new tokens in one forward; longer prompts run in chunks.", at_least(1))
     ] = MAX_FORWARD_TOKENS

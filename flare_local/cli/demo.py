@@ -13,6 +13,7 @@ import typer
 from rich.table import Table
 
 from flare_local.cli.console import err, out
+from flare_local.cli.opening import check_warm
 from flare_local.embedded import EMBEDDED, embedded_exemplars, embedded_index, embedded_model
 from flare_local.embedded.index import PASSAGES
 from flare_local.embedded.questions import GROUPS, QUESTIONS, SHOWN, final_answer, is_right, read_questions
@@ -35,6 +36,9 @@ def demo(
         int | None,
         typer.Option("--limit", help="Only this many questions; with --measure, of each of the two groups."),
     ] = None,
+    warm: Annotated[
+        str | None, typer.Option("--warm", metavar="FILE", help="Snapshot that `flare-local warm` wrote.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Show FLARE at work on embedded model, index and questions about an invented town.
@@ -43,26 +47,28 @@ def demo(
     """
     if limit is not None and limit < 1:
         raise UsageError(f"--limit is {limit}.", "Give 1 or more.")
+    if measure and warm is not None:
+        raise UsageError("--measure begins every method with an empty pool.", "Leave out --warm.")
     if measure:
         _measure(limit, as_json)
     else:
-        _show(limit, as_json)
+        _show(limit, as_json, warm)
 
 
 @contextmanager
-def _opened() -> "Iterator[tuple[Engine, LuceneIndex | Bm25sIndex]]":
+def _opened(warm: str | None = None) -> "Iterator[tuple[Engine, LuceneIndex | Bm25sIndex]]":
     """Engine and index, ready, with a word on each on stderr."""
     model, folder = embedded_model(), embedded_index()
     began = time.perf_counter()
     from flare_local.engine.engine import Engine
     from flare_local.retrieval.open import open_index
 
-    with Engine.load(str(model)) as engine, open_index(folder) as index:
+    with Engine.load(str(model), warm=warm) as engine, open_index(folder) as index:
         _say(f"Model and index opened in {time.perf_counter() - began:.1f} s ({model}, {folder})")
         yield engine, index
 
 
-def _show(limit: int | None, as_json: bool) -> None:
+def _show(limit: int | None, as_json: bool, warm: str | None) -> None:
     from flare_local.api import flare_direct
     from flare_local.trace.json import answer_line
     from flare_local.trace.terminal import TraceView, counters_table
@@ -70,7 +76,9 @@ def _show(limit: int | None, as_json: bool) -> None:
     questions = [question for question in read_questions() if limit is not None or question.id in SHOWN][:limit]
     exemplars, rules = read_exemplars(embedded_exemplars()), Rules(**EMBEDDED)
     total, right, began = Counters(), 0, 0.0
-    with _opened() as (engine, index):
+    with _opened(warm) as (engine, index):
+        if warm is not None:
+            check_warm(engine, warm, flare_direct.prefixes(engine, exemplars=exemplars, rules=rules))
         began = time.perf_counter()
         for question in questions:
             view = None if as_json else TraceView(out(), rules)

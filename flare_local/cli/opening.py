@@ -1,6 +1,7 @@
 """From resolved options to what answers a question: rules, exemplars, engine and index."""
 
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from flare_local.cli.sources import Options
 from flare_local.config import MethodOptions, ModelOptions, RetrievalOptions
+from flare_local.errors import SnapshotFault
 from flare_local.policies.methods import METHODS, Method
 from flare_local.policies.rules import SCHEDULES, Brackets, FirstSentence, Overflow, QueryKind, Rules
 from flare_local.tasks.exemplars import NONE, Exemplars, read_exemplars
@@ -99,7 +101,31 @@ def open_engines(task: Task, options: Options, opened: ExitStack) -> "tuple[Engi
     questions = None
     if asker is not None:
         questions = opened.enter_context(open_engine(asker, QUESTION_SLOTS + 2 * task.rules.answer_tokens))
-    return opened.enter_context(open_engine(options.model)), questions
+    engine = opened.enter_context(open_engine(options.model))
+    if options.model.warm is not None:
+        check_warm(engine, options.model.warm, shared_prefixes_of(task, options, engine))
+    return engine, questions
+
+
+def shared_prefixes_of(task: Task, options: Options, engine: "Engine") -> tuple[tuple[int, ...], ...]:
+    """What the prompts of all questions begin with under these options."""
+    from flare_local.policies.shared_prefix import shared_prefixes
+
+    lm = engine.question("", chat=options.model.chat_template)
+    by_other = options.method.question_model is not None
+    return shared_prefixes(task.method, lm, task.exemplars, task.rules, writes_questions=not by_other)
+
+
+def check_warm(engine: "Engine", path: str, prefixes: Sequence[tuple[int, ...]]) -> None:
+    """Raises `SnapshotFault` where no question would begin with what the snapshot at `path` brought."""
+    if not prefixes:
+        raise SnapshotFault(f"{path} is of no use: without exemplars questions share no prefix.", "Leave out --warm.")
+    if not any(ids[: len(prefixes[0])] == prefixes[0] for ids in engine.warmed):
+        raise SnapshotFault(
+            f"{path} was written for other prompts: method, exemplars, their documents, instruction or chat template "
+            "differ.",
+            "Write it again with `flare-local warm` and these options.",
+        )
 
 
 def question_model(options: Options) -> ModelOptions | None:
@@ -113,6 +139,7 @@ def question_model(options: Options) -> ModelOptions | None:
         revision=None,
         context=None,
         kv_memory=None,
+        warm=None,
         offload_folder=None if folder is None else str(Path(folder) / "question-model"),
     )
 
@@ -135,6 +162,7 @@ def open_engine(options: ModelOptions, most_slots: int | None = None) -> "Engine
         most_slots=most_slots,
         reuse=options.reuse,
         max_forward_tokens=options.max_forward_tokens,
+        warm=options.warm,
     )
 
 

@@ -1,7 +1,7 @@
 """How a command gets its options: `@with_options` makes flags of the fields of `config.py`, and `Options` of flags."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,10 +16,13 @@ _PANELS = {ModelOptions: "Model", RetrievalOptions: "Retrieval", MethodOptions: 
 _METAVARS = {int: "INTEGER", float: "NUMBER", str: "TEXT"}
 
 
-def with_options(*concerns: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_options(
+    *concerns: type, without: Collection[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """For a typer command with a parameter `options: Options`: replaces it by one flag for each option of `concerns`.
 
-    Without arguments all concerns become flags. Options that have no flag here still come from environment and file.
+    Without arguments all concerns become flags, but for the options named in `without`. Options that have no flag here
+    still come from environment and file.
     The command is called with everything resolved and checked; wrong values end in `UsageError` before it runs.
     """
     shown = concerns or CONCERNS
@@ -28,6 +31,7 @@ def with_options(*concerns: type) -> Callable[[Callable[..., None]], Callable[..
         signature = inspect.signature(command, eval_str=True)
         kept = [parameter for name, parameter in signature.parameters.items() if name != "options"]
         flags = [_flag(option, _PANELS[concern]) for concern in shown for option in options_of(concern)]
+        flags = [flag for flag in flags if flag.name not in without]
 
         @wraps(command)
         def wrapper(**arguments: Any) -> None:

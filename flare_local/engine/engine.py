@@ -1,7 +1,10 @@
 """The engine as its users see it: a model, a pool, and one verb."""
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flare_local.engine.call import Call, Generation, Watch
@@ -12,10 +15,12 @@ from flare_local.engine.output import Output
 from flare_local.engine.pool import KVPool
 from flare_local.engine.pool_use import PoolUse
 from flare_local.engine.text import ChatFrame, TextCodec
-from flare_local.errors import PoolTooSmall, PromptTooLong
+from flare_local.errors import PoolTooSmall, PromptTooLong, UsageError
 
 if TYPE_CHECKING:
     from flare_local.engine.model import LoadedModel
+    from flare_local.engine.snapshot import Ids, Snapshot
+    from flare_local.engine.snapshot_file import SnapshotFile
 
 # Tokens of a prefill chunk: bounds the memory of one forward, and how long other calls wait for it.
 MAX_FORWARD_TOKENS = 512
@@ -53,6 +58,7 @@ class Engine:
 
         self.model = model
         self.reuse = reuse
+        self.warmed: tuple[Ids, ...] = ()  # prefixes that snapshots brought
         forward = PackedForward(model.module, model.device)
         layers = forward.probe()
         if slots is None:
@@ -85,13 +91,16 @@ class Engine:
         most_slots: int | None = None,
         reuse: bool = True,
         max_forward_tokens: int = MAX_FORWARD_TOKENS,
+        warm: str | Path | None = None,
     ) -> "Engine":
         """Loads a hub name, a folder with safetensors, or a GGUF file, checks that the engine runs it exactly, and
-        makes the pool. Raises `ModelError` or `ModelRefused` with the reason.
+        makes the pool. `warm`: a snapshot to begin with, see `warm`. Raises `ModelError` or `ModelRefused` with the
+        reason.
         """
         from flare_local.engine.model import load_model
         from flare_local.engine.self_check import check_model
 
+        snapshot = None if warm is None else _opened(warm, reuse)  # a wrong file is told before the weights are read
         model = load_model(
             name,
             dtype=dtype,
@@ -104,9 +113,16 @@ class Engine:
             context=context,
         )
         check_model(model)
-        return cls(
+        engine = cls(
             model, kv_memory=kv_memory, most_slots=most_slots, reuse=reuse, max_forward_tokens=max_forward_tokens
         )
+        if snapshot is not None:
+            try:
+                engine._take(snapshot)
+            except BaseException:
+                engine.close()
+                raise
+        return engine
 
     def question(self, question_id: str, chat: bool = False) -> "Question":
         """The model as the policy of one question sees it. The id keys the random numbers of sampling.
@@ -115,8 +131,49 @@ class Engine:
         """
         return Question(self, question_id, self.model.codec.chat_frame() if chat else None)
 
+    def warm(self, path: str | Path) -> int:
+        """Loads the snapshot at `path` into the pool, as prefixes that are evicted like any other; says how many tokens
+        are new. Raises `SnapshotFault` where it was not written for this very model and these versions, or is broken;
+        `PoolTooSmall`; `UsageError` without reuse. Nothing of a refused file is used.
+        """
+        return self._take(_opened(path, self.reuse))
+
+    def save_warm(self, path: "str | Path | SnapshotFile", prefixes: "Iterable[Ids]") -> int:
+        """Computes what is not known of `prefixes` and writes a snapshot of all to `path`; says how many bytes it has.
+
+        Raises `PromptTooLong`, `PoolTooSmall`, `DiskFull`, and `UsageError` where `path` is another file.
+        """
+        from flare_local.engine.snapshot import distinct
+        from flare_local.engine.snapshot_file import SnapshotFile
+        from flare_local.engine.snapshot_header import Header
+        from flare_local.engine.warm import check_room, collect
+
+        file = SnapshotFile(Path(path)) if isinstance(path, str | Path) else path
+        kept = distinct(prefixes)
+        check_room(kept, self.pool)
+        for ids in kept:  # in turn: the same chunks as in a call that begins with these tokens
+            call = Call(ids, max_new_tokens=1, ahead=True)
+            self._check_fits(call)
+            self._loop.submit(call).result()
+        tensors = self._loop.between_forwards(partial(collect, prefixes=kept)).result()
+        return file.write(Header.of(self.model, self.pool.layers), tensors)
+
+    def _take(self, snapshot: "Snapshot") -> int:
+        from flare_local.engine.snapshot_header import Header
+        from flare_local.engine.warm import check_room, load
+
+        snapshot.check(Header.of(self.model, self.pool.layers), self.model.vocab_size, self.pool)
+        check_room(snapshot.prefixes, self.pool)
+        new = self._loop.between_forwards(partial(load, snapshot=snapshot)).result()
+        self.warmed += snapshot.prefixes
+        return new
+
     async def generate(self, call: Call) -> Generation:
         """Runs one call. Raises `PromptTooLong` or `PoolTooSmall` before any work."""
+        self._check_fits(call)
+        return await asyncio.wrap_future(self._loop.submit(call))
+
+    def _check_fits(self, call: Call) -> None:
         needed = len(call.prompt) + call.max_new_tokens
         if needed > self.model.context_length:
             raise PromptTooLong(
@@ -129,7 +186,6 @@ class Engine:
                 f"One sequence needs {needed} slots; the KV pool has {self.pool.slots}.",
                 f"Raise --kv-memory so that it holds {needed} tokens.",
             )
-        return await asyncio.wrap_future(self._loop.submit(call))
 
     @property
     def pool_use(self) -> PoolUse:
@@ -187,6 +243,14 @@ class Question:
         if not self.engine.reuse:  # no other call would see it
             return Counters()
         generation = await self.engine.generate(Call(prompt, max_new_tokens=1, question=self.id, ahead=True))
-        cost = replace(generation.counters, calls=0, prompt_tokens=0, reused=0, known=0, total_ms=0.0)
+        cost = replace(generation.counters, calls=0, prompt_tokens=0, reused=0, warm=0, known=0, total_ms=0.0)
         self.counters.add(cost)
         return cost
+
+
+def _opened(path: str | Path, reuse: bool) -> "Snapshot":
+    from flare_local.engine.snapshot import Snapshot
+
+    if not reuse:
+        raise UsageError("Without reuse between calls a snapshot is of no use.", "Leave out --warm or --no-reuse.")
+    return Snapshot.open(Path(path))

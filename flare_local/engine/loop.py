@@ -4,8 +4,10 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
+from functools import partial
 from dataclasses import replace
 from time import perf_counter
+from typing import TypeVar
 
 import torch
 
@@ -22,6 +24,7 @@ from flare_local.engine.scores import score
 from flare_local.errors import OutOfMemory
 
 Batch = list[tuple[Running, Stretch]]
+T = TypeVar("T")
 
 
 class Loop:
@@ -50,7 +53,7 @@ class Loop:
         self._room = max_forward_tokens
         self._lookup = lookup if reuse else 0
         self._ledger = Ledger()
-        self._inbox: queue.SimpleQueue[Running | None] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[Running | Callable[[], None] | None] = queue.SimpleQueue()
         self._waiting: list[Running] = []
         self._running: list[Running] = []
         self._thread = threading.Thread(target=self._work, name="flare-engine", daemon=True)
@@ -62,6 +65,12 @@ class Loop:
             call = replace(call, speculate=())
         future: Future[Generation] = Future()
         self._inbox.put(Running(call, self._new_output(call), future, self._lookup))
+        return future
+
+    def between_forwards(self, work: Callable[[PrefixTree], T]) -> "Future[T]":
+        """Has `work` done on the thread that owns the tree, when no forward is on its way."""
+        future: Future[T] = Future()
+        self._inbox.put(partial(_settle, future, partial(work, self.tree)))
         return future
 
     def close(self) -> None:
@@ -86,12 +95,15 @@ class Loop:
         while True:
             idle = not self._running and not self._waiting
             try:
-                running = self._inbox.get(block=idle)
+                item = self._inbox.get(block=idle)
             except queue.Empty:
                 return True
-            if running is None:
+            if item is None:
                 return False
-            self._waiting.append(running)
+            if isinstance(item, Running):
+                self._waiting.append(item)
+            else:
+                item()
 
     def _step(self) -> None:
         self._admit()
@@ -177,6 +189,14 @@ class Loop:
                 running.future.set_result(generation)
         except InvalidStateError:  # cancelled meanwhile: nobody waits for it
             return
+
+
+def _settle(future: "Future[T]", work: Callable[[], T]) -> None:
+    """Puts what `work` returns or raises into `future`."""
+    try:
+        future.set_result(work())
+    except BaseException as error:
+        future.set_exception(error)
 
 
 def _for_user(error: Exception) -> Exception:

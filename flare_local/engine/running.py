@@ -89,7 +89,9 @@ class Running:
         if more:
             tree.lock(end)
             tree.unlock(node)
-            self.counters.reused += max(0, min(more, len(self.call.prompt) - self.cached))
+            reused = max(0, min(more, len(self.call.prompt) - self.cached))
+            self.counters.reused += reused
+            self.counters.warm += min(reused, tree.warm(end) - tree.warm(node))
             self._node, self.cached = end, self.cached + more
 
     @property

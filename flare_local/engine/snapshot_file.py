@@ -44,6 +44,7 @@ class SnapshotFile:
             if size > free:
                 raise DiskFull(f"{self.path} cannot be written: it takes {gib(size)}, {gib(free)} are free.", ELSEWHERE)
             save_file(dict(tensors), self._beside, whole)
+            self._beside.chmod(0o644)
             _sync(self._beside)
             self._beside.replace(self.path)
             _sync(self.path.parent)

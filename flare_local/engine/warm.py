@@ -1,10 +1,10 @@
 """Prefixes out of the tree into a snapshot, and back. Both run on the thread that owns the tree."""
 
 from collections.abc import Sequence
+from math import ceil
 
 import torch
 
-from flare_local.engine.memory import gib
 from flare_local.engine.pool import KVPool
 from flare_local.engine.prefix_tree import Node, PrefixTree
 from flare_local.engine.slots import Run, slot_ids, split
@@ -16,10 +16,10 @@ def check_room(prefixes: Sequence[Ids], pool: KVPool) -> None:
     """Raises `PoolTooSmall` where `pool` cannot hold all of them together and one token more."""
     tokens = sum(map(len, prefixes)) - sum(shared_lengths(prefixes))
     if tokens >= pool.slots:
-        needed = gib(tokens * sum(layer.bytes_per_slot for layer in pool.layers))
+        needed = (tokens + 1) * sum(layer.bytes_per_slot for layer in pool.layers)
         raise PoolTooSmall(
             f"The shared prefixes and one token more need {tokens + 1} slots; the KV pool has {pool.slots}.",
-            f"Raise --kv-memory: they alone take {needed}.",
+            f"Raise --kv-memory above {ceil(needed / 2**20)}MiB.",
         )
 
 

@@ -75,14 +75,33 @@ def side_prompt(lm: LanguageModel, exemplars: Exemplars, case: str, rules: Rules
     Exemplars go from the last where `tokens` more would not fit. Raises `PromptTooLong`.
     """
     asked = lm.codec.encode(case) + lm.tail
+    head, cut = _head_beside(lm, exemplars, rules, len(asked), tokens)
+    return Fitted(head + asked, (), cut)
+
+
+def shared_head(lm: LanguageModel, exemplars: Exemplars, rules: Rules) -> tuple[int, ...]:
+    """What all prompts with these exemplars begin with: BOS and E; empty where there is no E.
+
+    Exemplars that leave no room for an answer are not in it. Raises `PromptTooLong`.
+    """
+    if not exemplars_text(exemplars, rules):
+        return ()
+    head, _ = _head_beside(lm, exemplars, rules, 0, 0)
+    return head
+
+
+def _head_beside(
+    lm: LanguageModel, exemplars: Exemplars, rules: Rules, asked: int, tokens: int
+) -> tuple[tuple[int, ...], Cut | None]:
+    """BOS and the exemplars that fit beside a case of `asked` tokens and `tokens` new ones, and what was left out."""
 
     def head(gone: int) -> tuple[int, ...]:
         text = exemplars_text(exemplars.without_last(gone), rules)
         return lm.bos + (lm.codec.encode(text) if text else ())
 
-    budget = Budget(lm.context_length, rules, exemplars.count, lambda gone: len(head(gone)) + len(asked), lambda _: 0)
+    budget = Budget(lm.context_length, rules, exemplars.count, lambda gone: len(head(gone)) + asked, lambda _: 0)
     _, cut = budget.fit((), 0, tokens)
-    return Fitted(head(0 if cut is None else cut.exemplars) + asked, (), cut)
+    return head(0 if cut is None else cut.exemplars), cut
 
 
 def exemplars_text(exemplars: Exemplars, rules: Rules) -> str:

@@ -133,6 +133,7 @@ def counters_table(counters: Counters) -> Table:
         ("prompt tokens", counters.prompt_tokens),
         ("tokens run", counters.run),
         ("  reused", counters.reused),
+        *([("  warm", counters.warm)] if counters.warm else []),
         ("  recomputed", counters.recomputed),
         ("  wasted", counters.wasted),
         ("  floor", counters.floor),
