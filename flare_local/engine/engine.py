@@ -14,8 +14,10 @@ from flare_local.engine.loop import Loop
 from flare_local.engine.output import Output
 from flare_local.engine.pool import KVPool
 from flare_local.engine.pool_use import PoolUse
+from flare_local.engine.speculation import MEASURED, Speculation
 from flare_local.engine.text import ChatFrame, TextCodec
 from flare_local.errors import PoolTooSmall, PromptTooLong, UsageError
+from flare_local.spans import Kind, span
 
 if TYPE_CHECKING:
     from flare_local.engine.model import LoadedModel
@@ -24,9 +26,6 @@ if TYPE_CHECKING:
 
 # Tokens of a prefill chunk: bounds the memory of one forward, and how long other calls wait for it.
 MAX_FORWARD_TOKENS = 512
-# Looked-up tokens that are verified beside the next one. In half precision five rows cost little more than one (0.5B,
-# 3,000 cached tokens, Zen 4 without AMX: 110 ms for 1, 128 for 4, 141 for 8); in float32 two already cost double.
-LOOKUP_IN_HALF = 4
 
 
 class Engine:
@@ -44,13 +43,13 @@ class Engine:
         most_slots: int | None = None,
         reuse: bool = True,
         max_forward_tokens: int = MAX_FORWARD_TOKENS,
-        lookup: int | None = None,
+        speculation: Speculation = MEASURED,
         poison: bool = False,
     ) -> None:
         """`slots`: tokens that the pool holds; without it `kv_memory` says how much memory it may take ("2GiB", or a
         share of what is free, as "0.3"), and `most_slots` how many tokens it holds at most. `reuse=False`: no reuse
-        between calls, the naive baseline. `lookup`: tokens proposed from what stands in the prompt, beside the draft,
-        in each forward (None: 4 in half precision, else 0). `poison`: free slots hold NaN (tests).
+        between calls, the naive baseline. `speculation`: what is proposed, and whether only where it is expected to
+        pay. `poison`: free slots hold NaN (tests).
 
         Raises `ModelRefused` for layers that the engine cannot serve, `OutOfMemory` where the pool does not fit.
         """
@@ -59,19 +58,21 @@ class Engine:
         self.model = model
         self.reuse = reuse
         self.warmed: tuple[Ids, ...] = ()  # prefixes that snapshots brought
-        forward = PackedForward(model.module, model.device)
-        layers = forward.probe()
+        with span(Kind.POOL, "what a layer stores"):
+            forward = PackedForward(model.module, model.device)
+            layers = forward.probe()
         if slots is None:
             slots = slots_for(kv_memory, layers, model)
             slots = slots if most_slots is None else min(slots, most_slots)
-        self.pool = KVPool(layers, slots, poison=poison)
+        with span(Kind.POOL, "KV pool"):
+            self.pool = KVPool(layers, slots, poison=poison)
         self._loop = Loop(
             forward,
             self.pool,
             lambda call: Output(call, model.codec, model.eos_ids),
             reuse=reuse,
             max_forward_tokens=max_forward_tokens,
-            lookup=lookup if lookup is not None else LOOKUP_IN_HALF if model.dtype.itemsize == 2 else 0,
+            speculation=speculation,
         )
 
     @classmethod
@@ -97,8 +98,9 @@ class Engine:
         makes the pool. `warm`: a snapshot to begin with, see `warm`. Raises `ModelError` or `ModelRefused` with the
         reason.
         """
-        from flare_local.engine.model import load_model
-        from flare_local.engine.self_check import check_model
+        with span(Kind.IMPORTS, "transformers"):
+            from flare_local.engine.model import load_model
+            from flare_local.engine.self_check import check_model
 
         snapshot = None if warm is None else _opened(warm, reuse)  # a wrong file is told before the weights are read
         model = load_model(
@@ -112,13 +114,15 @@ class Engine:
             offload_folder=offload_folder,
             context=context,
         )
-        check_model(model)
+        with span(Kind.CHECK, "self-check"):
+            check_model(model)
         engine = cls(
             model, kv_memory=kv_memory, most_slots=most_slots, reuse=reuse, max_forward_tokens=max_forward_tokens
         )
         if snapshot is not None:
             try:
-                engine._take(snapshot)
+                with span(Kind.POOL, "snapshot"):
+                    engine._take(snapshot)
             except BaseException:
                 engine.close()
                 raise
@@ -194,7 +198,8 @@ class Engine:
 
     def close(self) -> None:
         """Ends the engine's thread. Calls on their way are cancelled."""
-        self._loop.close()
+        with span(Kind.CLOSE, "engine"):
+            self._loop.close()
 
     def __enter__(self) -> "Engine":
         return self

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from functools import partial
-from dataclasses import replace
 from time import perf_counter
 from typing import TypeVar
 
@@ -21,7 +20,9 @@ from flare_local.engine.pool_use import PoolUse
 from flare_local.engine.prefix_tree import PrefixTree
 from flare_local.engine.running import Running
 from flare_local.engine.scores import score
+from flare_local.engine.speculation import NO_SPECULATION, Speculation, Speculator
 from flare_local.errors import OutOfMemory
+from flare_local.spans import Kind, recording, span
 
 Batch = list[tuple[Running, Stretch]]
 T = TypeVar("T")
@@ -42,7 +43,7 @@ class Loop:
         *,
         reuse: bool,
         max_forward_tokens: int,
-        lookup: int,
+        speculation: Speculation,
     ) -> None:
         self.pool = pool
         self.tree = PrefixTree(pool)
@@ -51,7 +52,8 @@ class Loop:
         self._new_output = new_output
         self._reuse = reuse
         self._room = max_forward_tokens
-        self._lookup = lookup if reuse else 0
+        # The naive baseline knows nothing of other calls, so of no draft either.
+        self.speculator = Speculator(speculation if reuse else NO_SPECULATION)
         self._ledger = Ledger()
         self._inbox: queue.SimpleQueue[Running | Callable[[], None] | None] = queue.SimpleQueue()
         self._waiting: list[Running] = []
@@ -61,10 +63,8 @@ class Loop:
 
     def submit(self, call: Call) -> "Future[Generation]":
         """Queues a call that fits the pool. Cancelling the future ends the call before its next forward."""
-        if not self._reuse:  # the naive baseline knows nothing of other calls, so of no draft either
-            call = replace(call, speculate=())
         future: Future[Generation] = Future()
-        self._inbox.put(Running(call, self._new_output(call), future, self._lookup))
+        self._inbox.put(Running(call, self._new_output(call), future, self.speculator))
         return future
 
     def between_forwards(self, work: Callable[[PrefixTree], T]) -> "Future[T]":
@@ -106,14 +106,17 @@ class Loop:
                 item()
 
     def _step(self) -> None:
-        self._admit()
-        for running in self._running:
-            running.catch_up()
-        self._retire()
-        batch = self._pack()
+        with span(Kind.TREE, "admit and catch up"):
+            self._admit()
+            for running in self._running:
+                running.catch_up()
+            self._retire()
+        with span(Kind.PLAN, "pack"):
+            batch = self._pack()
         if batch:
             self._run(batch)
-            self._retire()
+            with span(Kind.TREE, "retire"):
+                self._retire()
 
     def _admit(self) -> None:
         self._waiting = [running for running in self._waiting if not running.future.cancelled()]
@@ -129,44 +132,62 @@ class Loop:
     def _pack(self) -> Batch:
         """What the next forward runs. Two calls that would run the same token after the same prefix: the first goes
         ahead, the other finds it in the tree one forward later."""
-        batch: Batch = []
+        chosen: list[tuple[Running, int]] = []  # with the tokens that it may run
         room = self._room
         begun: set[tuple[int, int]] = set()  # places where a stretch of this forward begins
         for running in sorted(self._running, key=lambda each: len(each.ids) - each.cached):
             place = running.next_place
             if room > 0 and place not in begun:
                 begun.add(place)
-                stretch = running.next_stretch(room)
-                batch.append((running, stretch))
-                room -= len(stretch.tokens)
+                chosen.append((running, min(room, running.waiting)))
+                room -= chosen[-1][1]
+        rows = self._room - room
+        sequences = sum(count == running.waiting for running, count in chosen)
+        batch: Batch = []
+        for running, count in chosen:
+            stretch = running.next_stretch(count, rows, sequences)
+            rows += len(running.proposals.tokens)
+            batch.append((running, stretch))
         return batch
 
     def _run(self, batch: Batch) -> None:
-        self.use.note(self.pool, self.tree, self._running)
+        with span(Kind.PLAN, "peak of the pool"):
+            self.use.note(self.pool, self.tree, self._running)
         started = perf_counter()
-        logits = self._forward([stretch for _, stretch in batch], self.pool)
+        with span(_kind_of_all(batch), about=lambda: _about(batch)):
+            logits = self._forward([stretch for _, stretch in batch], self.pool)
+            if recording() and logits.is_cuda:
+                torch.cuda.synchronize(logits.device)  # else the scores would wait for it, and be blamed
         rows = [
             (running.call, len(running.output.tokens) + i)
             for running, stretch in batch
             for i in range(len(stretch.read))
         ]
-        scored = score(logits, rows) if rows else []
+        with span(Kind.SCORE):
+            scored = score(logits, rows) if rows else []
         spent = (perf_counter() - started) * 1000
         total = sum(len(stretch.tokens) for _, stretch in batch)
-        for running, stretch in batch:
-            self._book(running, stretch, spent * len(stretch.tokens) / total)
-            mine, scored = scored[: len(stretch.read)], scored[len(stretch.read) :]
-            self._ledger.ran(*running.advance(stretch, mine), running.counters)
+        self.speculator.cost.note(total, spent)
+        with span(Kind.TREE, "take in") as taken:
+            accepted = []
+            for running, stretch in batch:
+                self._book(running, stretch, spent * len(stretch.tokens) / total)
+                mine, scored = scored[: len(stretch.read)], scored[len(stretch.read) :]
+                before = running.counters.accepted
+                self._ledger.ran(*running.advance(stretch, mine), running.counters)
+                accepted.append(running.counters.accepted - before)
+            taken.note(accepted=accepted)
 
     def _book(self, running: Running, stretch: Stretch, milliseconds: float) -> None:
         counters = running.counters
         counters.forwards += 1
-        if running.proposals:
-            counters.verify_ms += milliseconds
-        elif len(stretch.tokens) > 1 or not running.output.tokens:
-            counters.prefill_ms += milliseconds
-        else:
-            counters.decode_ms += milliseconds
+        match _kind(running, stretch):
+            case Kind.VERIFY:
+                counters.verify_ms += milliseconds
+            case Kind.PREFILL:
+                counters.prefill_ms += milliseconds
+            case _:
+                counters.decode_ms += milliseconds
 
     def _retire(self) -> None:
         for running in self._running:
@@ -197,6 +218,33 @@ def _settle(future: "Future[T]", work: Callable[[], T]) -> None:
         future.set_result(work())
     except BaseException as error:
         future.set_exception(error)
+
+
+def _kind(running: Running, stretch: Stretch) -> Kind:
+    """What a forward is for one call."""
+    if running.proposals.tokens:
+        return Kind.VERIFY
+    return Kind.PREFILL if len(stretch.tokens) > 1 or not running.output.tokens else Kind.DECODE
+
+
+def _kind_of_all(batch: Batch) -> Kind:
+    kinds = {_kind(running, stretch) for running, stretch in batch}
+    return kinds.pop() if len(kinds) == 1 else Kind.MIXED
+
+
+def _about(batch: Batch) -> dict[str, object]:
+    """A forward as a profile shows it: tokens that it runs, rows of logits that are read, and what of it is whose."""
+    calls = [
+        {
+            "question": running.track,
+            "tokens": len(stretch.tokens),
+            "proposals": len(running.proposals.tokens),
+            "at": len(running.output.tokens),
+        }
+        for running, stretch in batch
+    ]
+    rows = sum(len(stretch.read) for _, stretch in batch)
+    return {"tokens": sum(len(stretch.tokens) for _, stretch in batch), "rows": rows, "calls": calls}
 
 
 def _for_user(error: Exception) -> Exception:

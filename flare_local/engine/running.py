@@ -6,12 +6,14 @@ from time import perf_counter
 
 from flare_local.engine.call import Call, Generation
 from flare_local.engine.counters import Counters
-from flare_local.engine.lookup import Lookup
+from flare_local.engine.lookup import NOTHING, Lookup, Proposals
 from flare_local.engine.output import Output
 from flare_local.engine.plan import Stretch
 from flare_local.engine.prefix_tree import Choice, Node, PrefixTree
 from flare_local.engine.scores import Scored, is_plain
 from flare_local.engine.slots import Run, size, split
+from flare_local.engine.speculation import Speculator
+from flare_local.spans import current
 
 
 class Running:
@@ -19,20 +21,21 @@ class Running:
     is the prompt and all tokens generated.
     """
 
-    def __init__(self, call: Call, output: Output, future: "Future[Generation]", lookup: int) -> None:
-        """`lookup`: tokens that are proposed, beside the draft, in a forward that would run one."""
+    def __init__(self, call: Call, output: Output, future: "Future[Generation]", speculator: Speculator) -> None:
+        """`speculator` says what is proposed, and how much of it."""
         self.call = call
         self.output = output
         self.future = future
+        self.track = current()  # in a profile: of the question that asked
         self.counters = Counters(calls=1, prompt_tokens=len(call.prompt))
         self.ids = list(call.prompt)
         self.cached = 0
         self.tree: PrefixTree | None = None  # None: not admitted
         self.slots: list[Run] = []  # taken for the forward that is on its way
-        self.proposals: list[int] = []  # verified in the forward that is on its way
+        self.proposals = NOTHING  # verified in the forward that is on its way
         self._node: Node | None = None
-        self._lookup = Lookup(call.speculate)
-        self._lookup_width = lookup
+        self._speculator = speculator
+        self._lookup = Lookup(call.speculate, speculator.settings.sources, speculator.settings.most)
         self._submitted = perf_counter()
 
     # -- admission ------------------------------------------------------------------------------------------------
@@ -104,13 +107,21 @@ class Running:
         """Names the next token to run: equal for two calls that would run the same token after the same prefix."""
         return (id(self), -1) if self.again else (id(self._node), self.ids[self.cached])
 
-    def next_stretch(self, room: int) -> Stretch:
-        """What to run next, at most `room` tokens of the sequence, and behind its end the proposals."""
+    @property
+    def waiting(self) -> int:
+        """Tokens of the sequence that are still to be run, at least one."""
+        return len(self.ids) - self.cached + self.again
+
+    def next_stretch(self, room: int, rows: int, sequences: int) -> Stretch:
+        """What to run next, at most `room` tokens of the sequence, and behind its end the proposals.
+
+        `rows`: all rows of the forward without proposals, `sequences`: how many calls it brings one token further.
+        """
         tree, node = self.place
         begin = self.cached - self.again
         end = min(len(self.ids), begin + room)
-        self.proposals = self._proposals() if end == len(self.ids) else []
-        tokens = self.ids[begin:end] + self.proposals
+        self.proposals = self._proposals(rows, sequences) if end == len(self.ids) else NOTHING
+        tokens = self.ids[begin:end] + self.proposals.tokens
         context = tree.runs(node)
         after = context[-1][0] + context[-1][1] - 1 if context else None
         self.slots = self._take(len(tokens), after)
@@ -120,14 +131,10 @@ class Running:
         read = range(last, len(tokens)) if end == len(self.ids) else []
         return Stretch(tokens, context, self.slots, read)
 
-    def _proposals(self) -> list[int]:
-        """What may follow: the rest of the draft while the output agrees with it, then what is looked up."""
-        said = tuple(self.output.tokens)
-        draft = self.call.speculate
-        most = self.output.left - 1
-        if len(draft) > len(said) and draft[: len(said)] == said:
-            return list(draft[len(said) : len(said) + most])
-        return self._lookup.after(self.ids, min(most, self._lookup_width)) if said and self._lookup_width else []
+    def _proposals(self, rows: int, sequences: int) -> Proposals:
+        """What may follow, as far as running it is expected to pay."""
+        source, tokens = self._lookup.after(self.ids, self.output.tokens, self.output.left - 1)
+        return Proposals(source, tokens[: self._speculator.width(source, len(tokens), rows, sequences)])
 
     def _take(self, count: int, after: int | None) -> list[Run]:
         tree, _ = self.place
@@ -148,16 +155,18 @@ class Running:
         again = self.again
         begin = self.cached - again
         self.counters.run += len(stretch.tokens)
-        self.counters.drafted += len(self.proposals)
+        proposed = self.proposals.tokens
+        self.counters.drafted += len(proposed)
         accepted = 0
         for i, choice in enumerate(scored):
             if not self.output.done:
                 self._push(choice.chosen)
-            if i == len(self.proposals) or choice.chosen.token != self.proposals[i]:
+            if i == len(proposed) or choice.chosen.token != proposed[i]:
                 break
             accepted += 1
         self.counters.accepted += accepted
-        kept, rejected = split(self.slots, len(stretch.tokens) - len(self.proposals) + accepted)
+        self._speculator.judged(self.proposals.source, len(proposed), accepted)
+        kept, rejected = split(self.slots, len(stretch.tokens) - len(proposed) + accepted)
         tokens = list(stretch.tokens[: size(kept)])
         sequence = self.ids[:begin] + tokens
         choices: list[Choice | None] = [None] * len(tokens)
@@ -169,7 +178,7 @@ class Running:
             once, kept = split(kept, 1)
             rejected, tokens, choices = once + rejected, tokens[1:], choices[1:]
         tree.pool.release(rejected)
-        self.slots, self.proposals = [], []
+        self.slots, self.proposals = [], NOTHING
         self._node = tree.extend(node, tokens, kept, choices)
         self.cached = len(sequence)
         return sequence, begin
@@ -183,7 +192,7 @@ class Running:
         """Gives the slots of a forward that failed back."""
         tree, _ = self.place
         tree.pool.release(self.slots)
-        self.slots, self.proposals = [], []
+        self.slots, self.proposals = [], NOTHING
 
     def _push(self, choice: Choice) -> None:
         before = len(self.output.tokens)

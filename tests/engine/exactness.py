@@ -7,7 +7,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -15,9 +15,10 @@ import torch
 from flare_local.engine.call import Paragraph, Sentence, Tokens, Until, Whole
 from flare_local.engine.engine import Engine
 from flare_local.engine.model import LoadedModel
+from flare_local.engine.speculation import DRAFT_ONLY, Speculation
 from flare_local.engine.text import TextCodec
 from flare_local.policies.methods import METHODS
-from flare_local.policies.rules import SCHEDULES, Brackets, FirstSentence, QueryKind, Rules
+from flare_local.policies.rules import SCHEDULES, Brackets, FirstSentence, Overflow, QueryKind, Rules
 from flare_local.retrieval.document import Document
 from flare_local.tasks.exemplars import Exemplar, Exemplars
 from flare_local.tasks.question_generation import question_exemplars, term_exemplars
@@ -51,6 +52,11 @@ class CorpusRetriever:
         ]
 
 
+def always(lookup: int) -> Speculation:
+    """Proposals that are made whatever they cost, so that runs can be counted: the draft, and `lookup` tokens more."""
+    return Speculation(most=lookup, measured=False) if lookup else DRAFT_ONLY
+
+
 def tiny_loaded(arch: str, dtype: torch.dtype, seed: int = 0, kind: str = "bytes") -> LoadedModel:
     """A tiny model as `load_model` would hand it to the engine."""
     tokenizer = tiny_tokenizer(kind)
@@ -81,7 +87,7 @@ def until_of(unit: Unit) -> Until:
     return Paragraph() if unit == PARAGRAPH else Whole()
 
 
-def rules_of(options: Options) -> Rules:
+def rules_of(options: Options, search_ahead: bool = False) -> Rules:
     """The product's rules for the oracle's options."""
     assert options.query_tokens is not None
     return Rules(
@@ -104,6 +110,8 @@ def rules_of(options: Options) -> Rules:
         window_query=options.window_query,
         brackets=None if options.brackets == "schedule" else Brackets(options.brackets),
         search_bias=options.search_bias,
+        overflow=Overflow.CUT if options.may_cut else Overflow.ERROR,
+        search_ahead=search_ahead,
     )
 
 
@@ -122,9 +130,13 @@ def _exemplars(shots: Shots) -> Exemplars:
 
 
 def shots_of(exemplars: Exemplars) -> Shots:
-    """The oracle's form of texts that the product has of its own: how it asks for questions and terms."""
-    examples = tuple(Example(e.question, e.answer, hint=e.hint) for e in exemplars.examples)
-    return Shots(examples, exemplars.instruction, exemplars.case, exemplars.case)
+    """The oracle's form of the product's exemplars."""
+    examples = tuple(
+        Example(e.question, e.answer, tuple(Passage(d.id, d.title, d.text) for d in e.documents), e.hint)
+        for e in exemplars.examples
+    )
+    case, before = exemplars.case, exemplars.before and shots_of(exemplars.before)
+    return Shots(examples, exemplars.instruction, case, exemplars.example_case or case, exemplars.closing, before)
 
 
 ASKING = {"asking": shots_of(question_exemplars()), "term": shots_of(term_exemplars())}
@@ -158,7 +170,12 @@ def trace_of(answer: Answer) -> Trace:
         "question": answer.question,
         "answer": answer.text,
         "stop": answer.stop_reason.value,
-        "calls": [call_entry(w.prompt, w.max_new_tokens, w.generation) for w in answer.writings],
+        "calls": [
+            call_entry(
+                w.prompt, w.max_new_tokens, w.generation, w.cut and (w.cut.exemplars, w.cut.documents, w.cut.words)
+            )
+            for w in answer.writings
+        ],
         "searches": [
             {"query": query, "documents": [document.id for document in search.documents]}
             for search in answer.searches
@@ -171,11 +188,14 @@ def trace_of(answer: Answer) -> Trace:
     }
 
 
-async def ask(engine: Engine, options: Options, question: str) -> Answer:
-    """The product's answer."""
-    policy = METHODS[options.method].answer
+async def ask(
+    engine: Engine, options: Options, question: str, search_ahead: bool = False, asker: Engine | None = None
+) -> Answer:
+    """The product's answer. `asker` writes the questions of explicit queries."""
+    method, rules = METHODS[options.method], rules_of(options, search_ahead)
+    policy = method.answer if asker is None else method.asked_by(asker.question(question), rules)
     lm = engine.question(question)
-    return await policy(lm, CorpusRetriever(), question, exemplars_of(options), rules_of(options), None)
+    return await policy(lm, CorpusRetriever(), question, exemplars_of(options), rules, None)
 
 
 def random_options(rng: random.Random) -> Options:
@@ -268,8 +288,10 @@ class Pair:
         self.margin = margin or Margin(exact=dtype == torch.float64)
         self.tolerance = TOLERANCE[dtype]
 
-    def engine(self, slots: int = 4096, **options: Any) -> Engine:
-        return Engine(self.loaded, slots=slots, poison=True, **options)
+    def engine(self, slots: int = 4096, *, context: int | None = None, lookup: int = 0, **options: Any) -> Engine:
+        """`context`: tokens that the model may hold, where that is less than it can. `lookup`: see `always`."""
+        options = {"slots": slots, "poison": True, "speculation": always(lookup), **options}
+        return Engine(replace(self.loaded, context_length=context or CONTEXT), **options)
 
     def compare(self, answer: Answer, options: Options) -> None:
         """Fails where the product's answer is not the oracle's."""

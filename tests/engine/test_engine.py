@@ -15,13 +15,14 @@ from flare_local.engine.call import Call, Generation, Sampling, StopReason, Toke
 from flare_local.engine.engine import Engine
 from flare_local.engine.plan import Plan, Stretch
 from flare_local.errors import PoolTooSmall, PromptTooLong
-from tests.engine.exactness import tiny_loaded
+from tests.engine.exactness import always, tiny_loaded
 
 PROMPT = tuple(range(20, 60))
 
 
-def tiny_engine(arch: str = "llama", **options: Any) -> Engine:
-    return Engine(tiny_loaded(arch, torch.float64), **{"slots": 600, "poison": True, **options})
+def tiny_engine(arch: str = "llama", *, lookup: int = 0, **options: Any) -> Engine:
+    options = {"slots": 600, "poison": True, "speculation": always(lookup), **options}
+    return Engine(tiny_loaded(arch, torch.float64), **options)
 
 
 @pytest.fixture
