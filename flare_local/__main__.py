@@ -1,5 +1,11 @@
-"""`python -m flare_local` is `flare-local`."""
+"""`flare-local` and `python -m flare_local`: the first code of the process."""
 
-from flare_local.cli import main
+import signal
 
-main()
+# Until `main` watches for it, an interrupt ends the process as it is: Python's own handler would show a traceback.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+from flare_local.cli import main  # noqa: E402
+
+if __name__ == "__main__":
+    main()

@@ -65,12 +65,16 @@ def _is_pattern(text: str) -> bool:
     return True
 
 
+NAME = Limit("a name or a path", lambda text: bool(text.strip()))
+
+
 @dataclass(frozen=True)
 class ModelOptions:
     """Which language model, where it runs, and how much memory its KV cache gets."""
 
     model: Annotated[
-        str | None, About("Hub name, local folder with safetensors, or GGUF file. Unset: the embedded demo model.")
+        str | None,
+        About("Hub name, local folder with safetensors, or GGUF file. Unset: the embedded demo model.", NAME),
     ] = None
     revision: Annotated[str | None, About("Branch, tag or commit of a hub model.")] = None
     dtype: Annotated[Dtype, About("Type of weights and KV; auto is float32, on a GPU 16 bits where saved so.")] = "auto"
@@ -95,7 +99,10 @@ class ModelOptions:
         str | None,
         About(
             "Memory of the KV pool: a size (2GiB) or a share of what is free (0.3). Unset: half, on a CPU up to 2GiB.",
-            Limit("a size in KB, MB, GB, KiB, MiB or GiB (2GiB), or a share of what is free, above 0 and up to 1", _is_memory),
+            Limit(
+                "a size in KB, MB, GB, KiB, MiB or GiB (2GiB), or a share of what is free, above 0 and up to 1",
+                _is_memory,
+            ),
         ),
     ] = None
     reuse: Annotated[
@@ -121,7 +128,9 @@ class RetrievalOptions:
 
     index: Annotated[
         str | None,
-        About("Folder of a Lucene or bm25s index, or the name of a prebuilt one. Unset: the embedded demo index."),
+        About(
+            "Folder of a Lucene or bm25s index, or the name of a prebuilt one. Unset: the embedded demo index.", NAME
+        ),
     ] = None
     bm25: Annotated[
         Bm25,

@@ -9,6 +9,7 @@ import typer
 
 from flare_local.cli.console import err
 from flare_local.cli.index_progress import BuildProgress
+from flare_local.errors import UsageError
 from flare_local.trace.safe_text import safe_line
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ def search(
     from flare_local.cli.sources import resolve
     from flare_local.retrieval.open import open_index
 
+    if k < 1:
+        raise UsageError(f"--k is {k}.", "Give 1 or more.")
     options = resolve({"index": index, "bm25": bm25, "k1": k1, "b": b}, config).retrieval
     with open_index(index_name(options), k1=options.k1, b=options.b, scoring=options.bm25) as opened:
         documents = opened.search_now([query], k)[0]
@@ -146,6 +149,8 @@ def _tell(report: "BuildReport") -> None:
         notes.append(f"{manifest.skipped:,} broken ones left out")
     if manifest.empty:
         notes.append(f"{manifest.empty:,} without text left out")
+    if report.passed_over:
+        notes.append(f"{report.passed_over:,} files of other kinds passed over")
     if manifest.duplicates:
         notes.append(f"{manifest.duplicates:,} repeat the text of another")
     err().print("; ".join(notes) + ".")

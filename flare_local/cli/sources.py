@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from flare_local.config import MethodOptions, ModelOptions, OutputOptions, RetrievalOptions
-from flare_local.errors import ConfigError
+from flare_local.errors import ConfigError, UsageError
 from flare_local.option import Option, options_of
 from flare_local.tasks.presets import PRESETS
 
@@ -61,6 +61,8 @@ def resolve(
     for name, given in flags.items():
         if given is not None:
             option = OPTIONS[name]
+            if given == "" and option.optional:  # an unset variable of the shell, most likely
+                raise UsageError(f"{option.flag} is empty.", "Give a value, or leave it out.")
             take(name, given if isinstance(given, bool) else option.read(given, option.flag), "flag")
     preset = values.get("preset")
     if preset is not None:

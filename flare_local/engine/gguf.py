@@ -4,6 +4,7 @@ import errno
 import logging
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from flare_local.engine.cache_folder import cache_folder
@@ -62,10 +63,12 @@ def converted_folder(path: Path) -> Path:
 
 def _convert(path: Path, folder: Path) -> None:
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+    from tqdm.auto import tqdm
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig, modeling_gguf_pytorch_utils
 
     from flare_local.engine.quiet import quiet_transformers
 
+    modeling_gguf_pytorch_utils.tqdm = partial(tqdm, disable=None)  # its bar heeds no setting: a terminal's only
     try:
         with quiet_transformers():
             tokenizer = AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name)

@@ -93,7 +93,8 @@ def _parsed(budget: str) -> tuple[float, str]:
     match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*((?:[KMG]I?)?B?)\s*", budget.upper())
     if match is None or not float(match[1]):
         raise UsageError(
-            f"--kv-memory {budget!r} is no amount of memory.", "Write 2GiB, 500MB, or a share such as 0.5."
+            f"--kv-memory {budget!r} is no amount of memory.",
+            "Write a number of KB, MB, GB, KiB, MiB or GiB (2GiB), or a share of what is free (0.5).",
         )
     return float(match[1]), match[2]
 

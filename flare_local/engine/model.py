@@ -212,6 +212,7 @@ def _module(source: Source, config: Any, dtype: torch.dtype, trust_remote_code: 
                 trust_remote_code=trust_remote_code,
                 use_safetensors=not source.is_pickle,
                 output_loading_info=True,
+                ignore_mismatched_sizes=True,  # they are refused below, by name
                 **where,
             )
     except torch.OutOfMemoryError as error:
@@ -220,6 +221,13 @@ def _module(source: Source, config: Any, dtype: torch.dtype, trust_remote_code: 
         ) from error
     except Exception as error:  # classes differ with what is wrong: shapes, keys, packages, device maps
         _raise_unreadable(source, "the weights", error)
+    if report["mismatched_keys"]:
+        name, stored, expected = min(report["mismatched_keys"])
+        raise ModelError(
+            f"The weights of {source.name} do not fit its config.json: {name} is {list(stored)} in the file, "
+            f"{list(expected)} by the config.",
+            "Fetch the model again.",
+        )
     if report["missing_keys"]:
         absent = sorted(report["missing_keys"])
         raise ModelError(

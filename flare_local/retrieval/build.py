@@ -40,6 +40,7 @@ class BuildReport:
 
     path: Path
     manifest: Manifest
+    passed_over: int  # files of a folder that are of other kinds
     skipped: tuple[str, ...]  # the first of what --skip-bad left out; the file skipped.txt has all
 
 
@@ -103,7 +104,7 @@ def build_index(
         if isinstance(error, OSError):
             raise DiskFull(f"{folder.target} cannot be written: {error.strerror}.") from error
         raise
-    return BuildReport(folder.target, manifest, tuple(skipped.first))
+    return BuildReport(folder.target, manifest, source.passed_over, tuple(skipped.first))
 
 
 def _fill(writer: Writer, source: Corpus, skipped: "_Skipped", progress: Progress | None) -> Manifest:

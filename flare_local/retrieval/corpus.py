@@ -8,6 +8,7 @@ from typing import Literal
 from flare_local.errors import CorpusError
 from flare_local.retrieval import corpus_formats
 from flare_local.retrieval.corpus_source import BadEntry, Passage, Source
+from flare_local.retrieval.manifest import MANIFEST_FILE
 
 Format = Literal["jsonl", "beir", "dpr", "text"]
 JSONL_SUFFIXES = (".jsonl", ".ndjson", ".json")
@@ -27,6 +28,7 @@ class Corpus:
         first one raises. Raises `CorpusError` where there is nothing that can be read."""
         self.path = Path(path)
         self.format, self.files = _find(self.path)
+        self.passed_over = _others(self.path, self.format, len(self.files))  # files of a folder, of other kinds
         self._words = words
         self._on_bad = on_bad
         self._source = Source()
@@ -106,7 +108,9 @@ def _find_in_folder(folder: Path) -> tuple[Format, list[Path]]:
     for name in BEIR_FILES:
         if (folder / name).is_file():
             return "beir", [folder / name]
-    files = sorted(file for file in folder.rglob("*") if file.is_file() and not _hidden(file, folder))
+    if (folder / MANIFEST_FILE).exists() or any(folder.glob("segments_*")):
+        raise CorpusError(f"{folder} is an index, not a corpus.", "Give the texts, or the folder to `ask --index`.")
+    files = _files(folder)
     texts = [file for file in files if _has_suffix(file, TEXT_SUFFIXES)]
     lines = [file for file in files if _has_suffix(file, JSONL_SUFFIXES)]
     if texts and lines:
@@ -116,6 +120,14 @@ def _find_in_folder(folder: Path) -> tuple[Format, list[Path]]:
     if lines:
         return "jsonl", lines
     raise CorpusError(f"{folder} holds no corpus: no corpus.jsonl (BEIR), no .jsonl, .txt or .md file.")
+
+
+def _others(path: Path, kind: Format, read: int) -> int:
+    return len(_files(path)) - read if path.is_dir() and kind != "beir" else 0
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*") if file.is_file() and not _hidden(file, folder))
 
 
 def _has_suffix(path: Path, suffixes: tuple[str, ...]) -> bool:

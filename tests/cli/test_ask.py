@@ -5,6 +5,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -55,6 +56,19 @@ def test_a_trace_shows_the_questions_that_were_asked(ask: Any) -> None:
     said = ask("--query", "explicit", "--theta", "1", "--trace", "--max-sentences", "2")
     assert said.code == 0
     assert "asked " in said.err
+
+
+@pytest.mark.parametrize(("terminal", "told"), [(True, "(empty answer)\n"), (False, "")])
+def test_on_a_terminal_an_empty_answer_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], terminal: bool, told: str
+) -> None:
+    from rich.console import Console
+
+    from flare_local.cli import ask as command
+
+    monkeypatch.setattr(command, "err", lambda: Console(stderr=True, force_terminal=terminal, color_system=None))
+    command._say_if_empty(SimpleNamespace(text=""))
+    assert capsys.readouterr() == ("", told)
 
 
 def test_json_is_one_line_with_config_and_versions(ask: Any, model: Path, index: Path) -> None:

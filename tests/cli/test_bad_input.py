@@ -101,6 +101,12 @@ CASES: dict[str, tuple[Callable[[Place], Words], list[str]]] = {
     "unknown command": (lambda p: ["aks", QUESTION], ["aks", "flare-local ask"]),
     "unknown flag": (lambda p: ask(p, "--thet", "1"), ["--thet", "--theta"]),
     "flag without its value": (lambda p: ask(p, "--theta"), ["--theta"]),
+    "model without a name": (lambda p: ask(p, model=""), ["--model is empty"]),
+    "index without a name": (lambda p: ask(p, index=" "), ["--index", "a name or a path"]),
+    "model without a name in a file": (
+        lambda p: ask(p, "--config", p.write("c.toml", 'model = ""'), model=None),
+        ["model", "c.toml", "a name or a path"],
+    ),
     "no question": (lambda p: ["ask"], ["question"]),
     "empty question": (lambda p: ["ask", "  "], ["question is empty"]),
     "two questions": (lambda p: ["ask", "a", "b"], ["b"]),
@@ -155,8 +161,12 @@ CASES: dict[str, tuple[Callable[[Place], Words], list[str]]] = {
     "model config broken": (lambda p: ask(p, model=p.model_with("config.json", "{")), ["config.json"]),
     "model weights truncated": (lambda p: ask(p, model=p.model_with("model.safetensors", b"\x10")), ["model"]),
     "model weights of another size": (
-        lambda p: ask(p, model=p.model_with("config.json", _other_size(p.model))),
-        ["model"],
+        lambda p: ask(p, model=p.model_with("config.json", _other_size(p.model, "intermediate_size"))),
+        ["config.json", "mlp"],
+    ),
+    "model of another vocabulary": (
+        lambda p: ask(p, model=p.model_with("config.json", _other_size(p.model, "vocab_size"))),
+        ["config.json", "320", "640"],
     ),
     "model weights are pickle": (
         lambda p: ask(p, model=_with_pickle(p.model_with("model.safetensors", None))),
@@ -176,7 +186,7 @@ CASES: dict[str, tuple[Callable[[Place], Words], list[str]]] = {
     "pool too small for one token": (lambda p: ask(p, "--kv-memory", "1KB"), ["--kv-memory"]),
     "pool too small for the prompt": (lambda p: ask(p, "--kv-memory", "20KB"), ["slots", "--kv-memory"]),
     "pool larger than memory": (lambda p: ask(p, "--kv-memory", "90000GiB"), ["--kv-memory", "free"]),
-    "pool without unit": (lambda p: ask(p, "--kv-memory", "4"), ["--kv-memory", "4", "GiB"]),
+    "pool without unit": (lambda p: ask(p, "--kv-memory", "4"), ["--kv-memory", "4", "KB, MB, GB, KiB, MiB or GiB"]),
     # index
     "index absent": (lambda p: ask(p, index=p.folder / "no-index"), ["no-index", "index build"]),
     "prebuilt index absent": (lambda p: ask(p, index="wikipedia-dpr-100w"), ["wikipedia-dpr-100w", "pyserini"]),
@@ -194,7 +204,16 @@ CASES: dict[str, tuple[Callable[[Place], Words], list[str]]] = {
         ["newer Lucene"],
     ),
     "index of other files": (lambda p: ask(p, index=p.write("texts/a.txt", "hello").parent), ["texts"]),
+    "index searched for no document": (
+        lambda p: ["index", "search", "Anna", "--index", p.index, "--k", "0"],
+        ["--k is 0"],
+    ),
+    "index described without its segments": (
+        lambda p: ["index", "info", p.index_with("segments_*", Path.unlink)],
+        ["corrupt", "segments", "index build"],
+    ),
     # corpus
+    "corpus is an index": (lambda p: build(p, p.index), ["is an index", "--index"]),
     "corpus absent": (lambda p: build(p, p.folder / "no.jsonl"), ["no.jsonl"]),
     "corpus empty": (lambda p: build(p, p.write("c.jsonl", "")), ["c.jsonl"]),
     "corpus folder empty": (lambda p: build(p, _folder(p.folder / "texts")), ["texts"]),
@@ -241,9 +260,9 @@ def _folder(path: Path, file: str = "") -> Path:
     return path
 
 
-def _other_size(model: Path) -> str:
+def _other_size(model: Path, name: str) -> str:
     config = json.loads((model / "config.json").read_text())
-    return json.dumps(config | {"intermediate_size": config["intermediate_size"] * 2})
+    return json.dumps(config | {name: config[name] * 2})
 
 
 def _with_pickle(folder: Path) -> Path:

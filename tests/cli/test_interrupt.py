@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,35 @@ def members_left(group: int) -> list[int]:
         if int(fields[3]) == group and fields[0] != "Z":  # session id, state
             left.append(int(folder.name))
     return left
+
+
+FIRST_IMPORT = """
+import os, sys, time
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "flare_local.cli":
+            os.write(1, b"ready\\n")
+            time.sleep(60)
+sys.meta_path.insert(0, Finder())
+import flare_local.__main__
+"""
+
+
+def test_an_interrupt_of_the_first_import_shows_no_traceback() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", FIRST_IMPORT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == READY
+    assert seconds_to_end(process, signal.SIGINT) < LIMIT
+    assert process.returncode == -signal.SIGINT
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+
+
+def test_the_console_script_begins_there() -> None:
+    [script] = entry_points(group="console_scripts", name="flare-local")
+    assert script.value == "flare_local.__main__:main"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)

@@ -32,6 +32,11 @@ def test_a_gguf_file_loads_with_its_own_weights(tmp_path: Path) -> None:
     assert model.codec.decode(model.codec.encode("the cat<|end|> é")) == "the cat<|end|> é"
 
 
+def test_a_conversion_shows_no_bar_in_a_pipe(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    converted_folder(write_tiny_gguf(tmp_path / "tiny.gguf", seed=4))
+    assert capfd.readouterr() == ("", "")
+
+
 def test_the_second_load_converts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write_tiny_gguf(tmp_path / "tiny.gguf", seed=1)
     folder = converted_folder(file)

@@ -41,6 +41,15 @@ def test_build_info_search_and_verify(shell: Shell, tmp_path: Path, kind: str) -
     assert shell("index", "verify", "my-index").out == "6 documents, all whole\n"
 
 
+def test_files_of_other_kinds_are_counted(shell: Shell, tmp_path: Path) -> None:
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    for name in ("a.txt", "b.md", "c.pdf", "d.html", ".hidden"):
+        (texts / name).write_text(f"Anna sailed from {name}.", encoding="utf-8")
+    said = shell("index", "build", texts, "--out", "of-texts", "--kind", "bm25s")
+    assert "2 documents indexed; 2 files of other kinds passed over." in said.err
+
+
 def test_search_shows_documents_for_reading(shell: Shell, index_path: Path) -> None:
     said = shell("index", "search", "harbour bridge", "--index", index_path, "--k", "1")
     first, second = said.out.splitlines()
