@@ -36,6 +36,11 @@ def certain_cut(text: str, until: Until) -> int | None:
     return None
 
 
+def sentences(text: str) -> list[str]:
+    """`text` in sentences, by Punkt's English parameters (as `nltk.sent_tokenize` does it)."""
+    return [text[begin:end] for begin, end in _punkt(True).span_tokenize(text)]
+
+
 def _sentence_end(text: str, until: Sentence) -> int | None:
     spans = _punkt(until.trained).span_tokenize(text)
     return next((end for _, end in spans if end >= until.min_chars), None)

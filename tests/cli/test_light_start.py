@@ -32,6 +32,8 @@ def heavy_after(code: str) -> str:
         "import flare_local",
         "import flare_local.cli",
         "import flare_local.config",
+        "import flare_local.datasets.read",
+        "import flare_local.metrics.scores",
         "import flare_local.cli; flare_local.cli.run([])",
         "import flare_local.cli; flare_local.cli.run(['--help'])",
         "import flare_local.cli; flare_local.cli.run(['--version'])",
@@ -44,7 +46,15 @@ def test_starting_imports_nothing_heavy(code: str) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["ask", "--help"], ["index", "--help"], ["demo", "--help"], ["doctor", "--help"], ["config", "show"], ["methods"]],
+    [
+        ["ask", "--help"],
+        ["index", "--help"],
+        ["data", "--help"],
+        ["demo", "--help"],
+        ["doctor", "--help"],
+        ["config", "show"],
+        ["methods"],
+    ],
 )
 def test_help_of_a_command_imports_no_model_and_no_jvm(words: list[str]) -> None:
     heavy = heavy_after(f"import flare_local.cli; flare_local.cli.run({words!r})")
