@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 
-from flare_local.engine.call import Call, LanguageModel, StopReason, Until, Whole
+from flare_local.engine.call import Call, LanguageModel, StopReason, Tokens, Until, Whole
 from flare_local.engine.counters import Counters
 from flare_local.errors import UsageError
 from flare_local.policies.found import Documents, interleaved, with_in_front
@@ -20,6 +20,7 @@ from flare_local.trace.step_record import step_record
 from flare_local.trace.versions import versions
 
 Observer = Callable[[Event], None]
+SENTENCE_END = re.compile(r"[.?!][\"')\]]*(\s|$)")
 
 
 class Answering:
@@ -69,6 +70,15 @@ class Answering:
         """Tokens that the answer may still have."""
         return self.rules.max_new_tokens - len(self.tokens) + self._uncounted
 
+    @property
+    def unit(self) -> Until:
+        """What is written next: the rules' unit, or the rest of the sentence that ends the answer."""
+        return self.unit_or_rest(self.rules.unit)
+
+    def unit_or_rest(self, unit: Until) -> Until:
+        """`unit`, but for a count of tokens, once `end_after` was found, the sentence that it was found in."""
+        return self.rules.sentence if isinstance(unit, Tokens) and self._says_the_end() else unit
+
     async def first_documents(self, of_question: bool = True) -> Documents:
         """What a method begins with: the question's documents, if it searches the question.
 
@@ -116,7 +126,7 @@ class Answering:
     ) -> Writing:
         """The next unit after the answer so far and `after`, at most `tokens` long. `until`: another unit."""
         began = time.perf_counter()
-        until = until or self.rules.unit
+        until = until or self.unit
         with span(Kind.PROMPT):
             prompt = self.prompt.fit(with_in_front(self._in_front, documents), self.tokens + after, tokens)
         call = Call(
@@ -210,11 +220,22 @@ class Answering:
         stopped = last.generation.stop in (StopReason.EOS, StopReason.STOP)
         if stopped and (counts or not last.tokens):
             return Ended(last.generation.stop.value)
-        if self.rules.end_after is not None and re.search(self.rules.end_after, self.text):
+        if self._ends_after(last):
             return Ended.END_AFTER
         if len(self._steps) == self.rules.max_sentences:
             return Ended.MAX_SENTENCES
         return Ended.LENGTH if self.left <= 0 else None
+
+    def _says_the_end(self) -> re.Match[str] | None:
+        return None if self.rules.end_after is None else re.search(self.rules.end_after, self.text)
+
+    def _ends_after(self, last: Writing) -> bool:
+        """Whether the sentence that `end_after` is found in is complete: not so where a search call broke it off, or
+        a count of tokens did."""
+        found = self._says_the_end()
+        if found is None or last.generation.stop is StopReason.MARK:
+            return False
+        return not isinstance(last.until, Tokens) or SENTENCE_END.search(self.text, found.start()) is not None
 
     def _tell(self, told: Event) -> None:
         if self._observe is not None:

@@ -22,8 +22,9 @@ async def previous_window(
     run = Answering("previous_window", lm, retriever, question, exemplars, rules, observe)
 
     async def write(documents: Documents) -> Writing:
-        tokens = max(rules.schedule.least_tokens, min(rules.window, run.left))
-        return await run.write(documents, tokens=tokens, until=Tokens(rules.window))
+        until = run.unit_or_rest(Tokens(rules.window))
+        most = min(rules.window, run.left) if isinstance(until, Tokens) else rules.sentence_tokens(run.left)
+        return await run.write(documents, tokens=max(rules.schedule.least_tokens, most), until=until)
 
     async def search_back(_: Writing) -> Search | None:
         behind = run.prompt.question + run.tokens if rules.schedule.window_counts_question else run.tokens

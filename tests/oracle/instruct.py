@@ -46,7 +46,7 @@ def instruct(run: Run) -> Trace:
             rest, closed = rest + call.text, call.stop == "mark"
             stop = call.stop if call.stop in ("eos", "stop") else None
         run.take(piece.tokens[:kept], "".join(piece.pieces[:kept]))
-        stop = stop or run.ended_after() or run.exhausted()
+        stop = stop or (None if closed else run.ended_after()) or run.exhausted()
         if stop:
             return run.finish(stop)
         query = run.truncated(rest[: rest.index(CLOSE)].strip()) if closed else ""

@@ -33,7 +33,9 @@ def _look_back(run: Run, unit: Unit, most: int, query_of: Callable[[Output], str
     while True:
         if stop := run.exhausted():
             return run.finish(stop)
-        written = run.generate(passages, max(run.least, min(most, run.left())), unit)
+        now = run.rest(unit)
+        longest = most if now == unit else run.options.look_ahead
+        written = run.generate(passages, max(run.least, min(longest, run.left())), now)
         run.step(bool(run.trace["steps"]), queries)
         stop = run.accept(written) or run.exhausted()
         if stop:

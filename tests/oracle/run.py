@@ -3,12 +3,15 @@
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
+from tests.oracle.budget import LeftOut, fit
 from tests.oracle.margin import Margin
 from tests.oracle.naive import Output
 from tests.oracle.options import Options
-from tests.oracle.prompt import Passage, documents_block, question_block, shots_block
+from tests.oracle.prompt import Passage, Shots, documents_block, question_block, shots_block
 from tests.oracle.trace import Trace, call_entry
 from tests.oracle.unit import SENTENCE, Unit
 
@@ -20,19 +23,32 @@ class Run:
     """One question being answered. `lead` is the engine's trace, followed only where `margin` allows it."""
 
     def __init__(
-        self, lm: Any, search: Search, options: Options, question: str, lead: Trace | None, margin: Margin | None
+        self,
+        lm: Any,
+        search: Search,
+        options: Options,
+        question: str,
+        lead: Trace | None,
+        margin: Margin | None,
+        asker: Any = None,
     ) -> None:
+        """`asker`: another model that writes the questions of explicit queries."""
         self.lm, self.search_function, self.options = lm, search, options
         self.lead, self.margin = lead, margin or Margin(exact=True)
-        block = shots_block(options.shots, options.schedule, options.titles)
         self.question = question
-        self.head = [*lm.bos, *lm.encode(block)]
+        self.known: dict[str, list[int]] = {}  # ids of texts
         self.case = lm.encode(question_block(question, options.case))
         self.answer: list[int] = []
         self.texts: list[str] = []
         self.kept_passages: list[Passage] = []  # in front of all others
+        self.counted_unit = False  # whether the last unit was a number of tokens
         self.uncounted = 0  # tokens of the answer that the budget does not see
         self.trace: Trace = {"question": question, "calls": [], "searches": [], "steps": []}
+        self.beside = self  # the same question, before whoever writes the questions of explicit queries
+        if asker is not None:
+            self.beside = copy(self)
+            self.beside.lm, self.beside.known = asker, {}
+            self.beside.options = replace(options, context=options.asker_context)
 
     def generate(
         self,
@@ -47,9 +63,41 @@ class Run:
         """[E, D, x, y] and onwards; `after`: ids behind y that are not of the answer."""
         taken = {passage.id for passage in self.kept_passages if passage.id}
         shown = [*self.kept_passages, *(passage for passage in passages if passage.id not in taken)]
-        block = documents_block(shown, self.options.schedule, self.options.titles)
-        prompt = [*self.head, *self.lm.encode(block), *self.case, *self.answer, *after]
-        return self.call(prompt, limit, unit or self.options.unit, self.options.stops, marks, bias, banned)
+        written = [*self.answer, *after]
+        ids, left_out = self.prompt(self.options.shots, shown, self.case, len(written), limit)
+        unit, stops = unit or self.rest(self.options.unit), self.options.stops
+        self.counted_unit = unit.kind == "tokens"
+        return self.call([*ids, *written], limit, unit, stops, marks, bias, banned, left_out)
+
+    def prompt(
+        self, shots: Shots, passages: Sequence[Passage], case: Sequence[int], written: int, limit: int
+    ) -> tuple[list[int], LeftOut | None]:
+        """[E, D, x], as much of it as the context has room for; `written` tokens stand behind it, `limit` may follow."""
+        options = self.options
+        if options.context is None:
+            return self._joined(shots, passages, case), None
+        room = options.context - max(self.longest, written + limit)
+        kept, shown, left_out = fit(lambda e, d: len(self._joined(e, d, case)), shots, passages, room, options.may_cut)
+        return self._joined(kept, shown, case), left_out
+
+    def _joined(self, shots: Shots, passages: Sequence[Passage], case: Sequence[int]) -> list[int]:
+        titles, schedule = self.options.titles, self.options.schedule
+        head, block = shots_block(shots, schedule, titles), documents_block(passages, schedule, titles)
+        return [*self.lm.bos, *self.ids(head), *self.ids(block), *case]
+
+    def ids(self, text: str) -> list[int]:
+        """The ids of a text, worked out once."""
+        if text not in self.known:
+            self.known[text] = self.lm.encode(text)
+        return self.known[text]
+
+    @property
+    def longest(self) -> int:
+        """Tokens that are kept free for the answer from its first call on."""
+        options, longest = self.options, self.options.max_new_tokens
+        if options.schedule == "released":  # the last draft may run past it
+            longest += max(options.look_ahead, SPARE) - 1
+        return longest + (options.look_ahead if options.method == "flare_instruct" else 0)
 
     def call(
         self,
@@ -60,6 +108,7 @@ class Run:
         marks: tuple[str, ...] = (),
         bias: Mapping[int, float] | None = None,
         banned: frozenset[int] = frozenset(),
+        left_out: LeftOut | None = None,
     ) -> Output:
         """One call of the model, with its entry in the trace."""
         calls = self.trace["calls"]
@@ -67,7 +116,7 @@ class Run:
         output: Output = self.lm.generate(
             prompt, unit, limit, stops, bias=bias, banned=banned, marks=marks, lead=led, margin=self.margin
         )
-        calls.append(call_entry(prompt, limit, output))
+        calls.append(call_entry(prompt, limit, output, left_out))
         return output
 
     def led_call(self, at: int) -> Any:
@@ -102,7 +151,7 @@ class Run:
         self.take(sentence.tokens, sentence.text)
         if not sentence.tokens or sentence.stop in ("eos", "stop"):
             return sentence.stop
-        return self.ended_after()
+        return None if sentence.stop == "mark" else self.ended_after()
 
     def take(self, tokens: Sequence[int], text: str) -> None:
         """Lengthens the answer."""
@@ -110,10 +159,21 @@ class Run:
         self.texts.append(text)
 
     def ended_after(self) -> str | None:
-        """Whether the answer now holds what it is to end with."""
-        if self.options.end_after and re.search(self.options.end_after, self.lm.text_of.text(self.answer)):
-            return "end_after"
-        return None
+        """Whether the answer now holds what it is to end with, and the sentence around it."""
+        if (rest := self.end_found()) is None:
+            return None
+        ended = re.search(r"""[.?!]["')\]]*(?:\s|$)""", rest)
+        return "end_after" if ended or not self.counted_unit else None
+
+    def end_found(self) -> str | None:
+        """The answer from where it says what it is to end with."""
+        text = self.lm.text_of.text(self.answer)
+        found = re.search(self.options.end_after, text) if self.options.end_after else None
+        return None if found is None else text[found.start() :]
+
+    def rest(self, unit: Unit) -> Unit:
+        """`unit`; where a number of tokens broke the answer's last sentence off, the rest of that sentence."""
+        return self.sentences if unit.kind == "tokens" and self.end_found() is not None else unit
 
     def exhausted(self) -> str | None:
         """The reason why no further sentence may begin."""

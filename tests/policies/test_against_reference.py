@@ -3,15 +3,19 @@
 import asyncio
 import random
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 
+from flare_local.errors import PromptTooLong
 from flare_local.policies.methods import METHODS
 from flare_local.trace.events import Answer
 from tests.engine.exactness import ASKING, CORPUS, CorpusRetriever, exemplars_of, rules_of, trace_of, words_of
+from tests.oracle.budget import Refused
 from tests.oracle.options import Options
 from tests.oracle.policy import answer as reference_answer
 from tests.oracle.prompt import CASE
-from tests.oracle.trace import differences
+from tests.oracle.run import Run
+from tests.oracle.trace import Trace, differences
 from tests.policies.babbler import Babbler, Reference
 from tests.tiny_models import tiny_questions
 
@@ -56,6 +60,29 @@ def with_questions(options: Options) -> Options:
     return replace(options, **method, **words, theta=0.8, beta=min(0.6, options.beta), look_ahead=64)
 
 
+def with_small_context(options: Options, question: str, dice: random.Random) -> Options:
+    """The same with hardly more room than the question and its answer need; a character is a token here."""
+    whole = Run(Reference(Babbler(0)), CORPUS.search, options, question, None, None)
+    ids, _ = whole.prompt(options.shots, CORPUS.search(question, 2), whole.case, 0, 0)
+    context = whole.longest + dice.randint(len(whole.case), len(ids) + 20)
+    return replace(options, context=context, may_cut=dice.random() < 0.9)
+
+
+async def ask(model: Babbler, options: Options, question: str) -> Answer | None:
+    """The product's answer; None where it refuses the question."""
+    policy = METHODS[options.method].answer
+    with suppress(PromptTooLong):
+        return await policy(model, CorpusRetriever(), question, exemplars_of(options), rules_of(options), None)
+    return None
+
+
+def reference(model: Babbler, options: Options, question: str) -> Trace | None:
+    """The reference program's; None where it refuses."""
+    with suppress(Refused):
+        return reference_answer(Reference(model), CORPUS.search, options, question)
+    return None
+
+
 def test_every_call_query_document_and_end_is_the_reference_programs() -> None:
     seen: Counter[str] = Counter()
     for seed in range(ANSWERS):
@@ -63,14 +90,20 @@ def test_every_call_query_document_and_end_is_the_reference_programs() -> None:
         options, question, model = random_options(dice), dice.choice(QUESTIONS), Babbler(seed)
         if seed % 4 == 0:
             options = with_questions(options)
-        policy = METHODS[options.method].answer
-        answer = asyncio.run(policy(model, CorpusRetriever(), question, exemplars_of(options), rules_of(options), None))
-        expected = reference_answer(Reference(model), CORPUS.search, options, question)
+        if seed % 8 == 1:
+            options = with_small_context(options, question, dice)
+            model.context_length = options.context
+        answer = asyncio.run(ask(model, options, question))
+        expected = reference(model, options, question)
+        seen["refused"] += answer is None
+        if answer is None or expected is None:
+            assert answer is expected, (seed, options)
+            continue
         assert differences(trace_of(answer), expected, 0.0) == [], (seed, options)
         meet(answer, seen)
-    rare = {what: count for what, count in seen.items() if count < ANSWERS / 200}
+    rare = {what: count for what, count in seen.items() if count < ANSWERS / 250}
     assert not rare
-    assert len(seen) == 31, seen  # everything that `meet` knows was met
+    assert len(seen) == 35, seen  # everything that `meet` knows was met
 
 
 def meet(answer: Answer, seen: Counter[str]) -> None:
@@ -78,6 +111,10 @@ def meet(answer: Answer, seen: Counter[str]) -> None:
     seen[answer.method] += 1
     seen[f"ended by {answer.stop_reason.value}"] += 1
     in_front = answer.search is not None and answer.config["combine"]
+    cuts = [writing.cut for writing in answer.writings if writing.cut is not None]
+    seen["documents left out"] += any(cut.documents for cut in cuts)
+    seen["a document cut by words"] += any(cut.words for cut in cuts)
+    seen["exemplars left out"] += any(cut.exemplars for cut in cuts)
     for step in answer.steps:
         drafted = step.draft is not None
         seen["accepted" if step.accepted else "written again"] += drafted

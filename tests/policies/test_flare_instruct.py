@@ -134,3 +134,10 @@ def test_the_task_s_exemplars_get_the_skill_in_front() -> None:
     assert model.prompts[0].startswith("Skill 1.")
     assert "Answer (with step-by-step): Here." in model.prompts[0]
     assert model.prompts[0].endswith("Question: Who?\nAnswer (with step-by-step & Search):")
+
+
+def test_a_search_call_in_the_sentence_that_ends_the_answer_is_answered_first() -> None:
+    rules = replace(PAPER, end_after="It is")
+    answer, _, retriever = answered([*CALL, AFTER[0]], rules)
+    assert retriever.queries == ["Who?", "red flag"]
+    assert (answer.text, answer.stop_reason) == ("It is blood of them all.", "end_after")

@@ -6,7 +6,7 @@ from flare_local.engine.call import Tokens
 from flare_local.policies.methods import METHODS
 from flare_local.policies.previous_sentence import previous_sentence
 from flare_local.policies.previous_window import previous_window
-from flare_local.policies.rules import Rules
+from flare_local.policies.rules import SENTENCE, Rules
 from tests.policies.layout import X, d, r, sure
 from tests.policies.scripted import ScriptedRetriever, ask
 
@@ -90,3 +90,18 @@ def test_nothing_is_searched_once_the_answer_has_ended() -> None:
     for name in ("previous_window", "previous_sentence"):
         ask(METHODS[name].answer, [sure(" Ada", stop="eos")], retriever, replace(PAPER, initial_retrieval=False))
     assert retriever.queries == []
+
+
+def test_an_answer_that_ends_after_a_match_is_written_to_the_end_of_that_sentence() -> None:
+    rules = replace(WINDOW, end_after="answer is")
+    script = [sure(" So", " the"), sure(" answer", " is"), sure(" Ada", " Borg", ".")]
+    answer, model = ask(previous_window, script, ScriptedRetriever(), rules)
+    assert model.untils == [Tokens(2), Tokens(2), SENTENCE]
+    assert model.budgets[-1] == rules.look_ahead
+    assert (answer.text, answer.stop_reason) == ("So the answer is Ada Borg.", "end_after")
+
+
+def test_a_window_that_holds_the_match_and_the_sentence_s_end_is_the_last() -> None:
+    rules = replace(WINDOW, window=3, end_after="is")
+    answer, _ = ask(previous_window, [sure(" It", " is", " Ada.")], ScriptedRetriever(), rules)
+    assert (answer.text, answer.stop_reason) == ("It is Ada.", "end_after")
