@@ -63,7 +63,7 @@ def profiled(path: Path, command: str) -> Iterator[None]:
     writer = ProfileWriter(path, recorder, zero)
     track = recorder.thread()
     run = recorder.begin(Kind.RUN, f"flare-local {command}", track, 0, {})
-    start = recorder.begin(Kind.PYTHON, "interpreter and command line", track, 0, {})
+    start = recorder.begin(Kind.PYTHON, "interpreter, command line", track, 0, {})
     run.began = start.began = zero
     start.ended = now
     recorder.end(start)

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from flare_local.cli import interrupt
@@ -38,10 +38,16 @@ def start(
 
 
 def import_engine() -> None:
-    """Imports what takes seconds, so that a profile can name it."""
+    """Imports what takes seconds: here what the model needs, on a thread of its own what the first sentence needs."""
+    threading.Thread(target=_import_punkt, name="flare-nltk", daemon=True).start()
     with span(Kind.IMPORTS, "torch and transformers"):
         import flare_local.engine.engine
         import flare_local.engine.self_check  # noqa: F401
+
+
+def _import_punkt() -> None:
+    with span(Kind.IMPORTS, "nltk"), suppress(ImportError):  # told when it is needed
+        import nltk.tokenize.punkt  # noqa: F401
 
 
 class Closes(Protocol):

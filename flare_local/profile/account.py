@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from flare_local.errors import FlareError
+from flare_local.profile.names import GROUPS, QUIET
 from flare_local.profile.reader import Profile
 from flare_local.spans import FORWARDS, Kind, Span
 
@@ -18,18 +20,7 @@ ENGINE = (
     Kind.SENTENCE,
     Kind.TREE,
 )  # the engine's own work, for all questions at once
-START = (Kind.PYTHON, Kind.IMPORTS, Kind.MODEL, Kind.CHECK, Kind.POOL, Kind.JAVA, Kind.INDEX)
-HOST = (*ENGINE, Kind.PROMPT, Kind.OUTPUT, Kind.POLICY)
-GROUPS: dict[str, tuple[Kind, ...]] = {
-    "start": START,
-    "forwards": (Kind.PREFILL, Kind.DECODE, Kind.VERIFY, Kind.MIXED),
-    "search": (Kind.SEARCH,),
-    "host work": HOST,
-    "waiting": (Kind.OTHERS, Kind.WAIT),
-    "end": (Kind.CLOSE,),
-    "unnamed": (Kind.RUN,),
-}
-OF_THE_RUN = tuple(Kind)
+OF_THE_RUN = tuple(kind for kind in Kind if kind is not Kind.NOTE)
 # A question that searches or thinks is not kept by what the engine does for others.
 OF_A_QUESTION = (
     *GROUPS["forwards"],
@@ -149,19 +140,31 @@ def account(pieces: Iterable[Piece], began: int, ended: int, order: Sequence[Kin
             at = moment
         running[kind] += change
     wall[order[-1]] += ended - at
-    beside = {kind: max(0, own[kind] - wall[kind]) for kind in order}
+    beside = {kind: max(0, own[kind] - wall[kind]) for kind in order if kind not in QUIET}
     return Account(ended - began, _filled(wall), _filled(beside))
 
 
-def calls_of(span: Span) -> list[dict[str, object]]:
-    """What a forward ran, one object a call: `question` (its track), `tokens`, `proposals`, `at`."""
-    calls = span.about.get("calls", [])
-    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+@dataclass(frozen=True)
+class Ran:
+    """What one forward ran for one call."""
+
+    question: int  # track
+    tokens: int
+    proposals: int  # of the tokens: verified, not known to be right
+    at: int  # tokens that the call had written before
 
 
-def takes_part(span: Span, question: int, profile: Profile) -> bool:
-    """Whether a forward ran tokens for a question, or for what is read beside it."""
-    return any(profile.question_of(int(str(call.get("question", 0)))) == question for call in calls_of(span))
+def ran_by(forward: Span) -> list[Ran]:
+    """Its calls, in order. Raises `FlareError` where a file was changed."""
+    try:
+        return [Ran(**{name: int(count) for name, count in call.items()}) for call in forward.about["calls"]]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise FlareError(f"The forward at {forward.began / 1e9:.6f} s of the profile is damaged.") from None
+
+
+def takes_part(forward: Span, question: int, profile: Profile) -> bool:
+    """Whether it ran tokens for a question, or for what is read beside it."""
+    return any(profile.question_of(ran.question) == question for ran in ran_by(forward))
 
 
 def _of_question(pieces: Iterable[Piece], question: Span, profile: Profile) -> list[Piece]:

@@ -61,7 +61,7 @@ def start(memory: str | None = None) -> Jvm:
         return _running
     with _lock:
         if _running is None:
-            with span(Kind.JAVA, "Java starts"):
+            with span(Kind.JAVA, "start of the virtual machine"):
                 _running = _start(memory or os.environ.get("FLARE_JAVA_MEMORY") or DEFAULT_MEMORY)
     return _running
 

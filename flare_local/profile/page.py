@@ -1,0 +1,5 @@
+"""stub."""
+
+
+def page_of(profile: object, summary: object) -> str:
+    return ""
