@@ -18,7 +18,7 @@ def is_strategyqa(fields: Fields) -> bool:
 def strategyqa_item(fields: Fields, line: int) -> Item:
     """A row of `strategyqa_train.json` or its parts. Raises `UsageError`.
 
-    `evidence` is a list of annotators, of decomposition steps, of lists of paragraph ids.
+    `evidence` is a list of annotators, of decomposition steps, of lists of paragraph ids: title, hyphen, number.
     """
     evidence = fields.values("evidence") if "evidence" in fields else []
     paragraphs = [text for text in _texts(evidence) if text not in NO_PARAGRAPH]
@@ -28,6 +28,7 @@ def strategyqa_item(fields: Fields, line: int) -> Item:
         line=line,
         answers=(TRUTH[fields.value["answer"] is True],),
         supporting_ids=unique(paragraphs),
+        supporting_titles=unique(paragraph.rpartition("-")[0] or paragraph for paragraph in paragraphs),
     )
 
 

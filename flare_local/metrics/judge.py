@@ -6,18 +6,22 @@ from flare_local.metrics.judges import Judges
 from flare_local.metrics.prediction import Prediction
 from flare_local.metrics.readings import disambig_f1, str_em
 from flare_local.metrics.short_answer import NOTHING, best_overlap, contains, exact_match
-from flare_local.metrics.support import support
+from flare_local.metrics.support import By, support
 
 Values = dict[str, float]  # name of a value -> it; what cannot be had is not there
-K = 5  # depth of recall and nDCG, where nothing else is said
 
 
-def judge(task: str, item: Item, prediction: Prediction, judges: Judges, k: int = K) -> Values:
-    """All values of one answer: how good it is, whether its documents were found, what it cost.
+def judge(task: str, item: Item, prediction: Prediction, judges: Judges) -> Values:
+    """How good one answer is, and what it cost. Shares are from 0 to 1."""
+    return _quality(task, item, prediction, judges) | _cost(prediction)
 
-    Shares are from 0 to 1. `k`: depth at which the first search is judged.
-    """
-    return _quality(task, item, prediction, judges) | _retrieval(item, prediction, k) | _cost(prediction)
+
+def judge_retrieval(item: Item, prediction: Prediction, by: By, k: int) -> Values:
+    """Whether its documents were found; `k`: depth at which the first search is judged."""
+    found = support(item, prediction, k, by)
+    if found is None:
+        return {}
+    return {"support": found.recall, "support_at_k": found.recall_at_k, "ndcg_at_k": found.ndcg_at_k}
 
 
 def is_right(task: str, values: Values) -> float:
@@ -74,13 +78,6 @@ def _summary(item: Item, prediction: Prediction, judges: Judges) -> Values:
     if judges.rouge is not None:
         values["rouge_l"] = judges.rouge.summary(text, item.references)
     return values
-
-
-def _retrieval(item: Item, prediction: Prediction, k: int) -> Values:
-    found = support(item, prediction, k)
-    if found is None:
-        return {}
-    return {"support": found.recall, "support_at_k": found.recall_at_k, "ndcg_at_k": found.ndcg_at_k}
 
 
 def _cost(prediction: Prediction) -> Values:

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from flare_local.datasets.item import Item
 from flare_local.metrics.bootstrap import RESAMPLES, Interval, interval
 from flare_local.metrics.calibration import Reliability, lowest_cases, reliability, token_cases
-from flare_local.metrics.judge import K, Values, is_right, judge
+from flare_local.metrics.judge import Values, is_right, judge, judge_retrieval
 from flare_local.metrics.judges import Judges
-from flare_local.metrics.measures import Measure, measures_of
+from flare_local.metrics.measures import RETRIEVAL, Measure, measures_of
 from flare_local.metrics.paired import Difference, compare
 from flare_local.metrics.prediction import Prediction
 from flare_local.metrics.statistic import Table
+from flare_local.metrics.support import By, told_by
+
+K = 5  # depth of recall and nDCG
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,21 @@ class Scores:
 
 
 def score(task: str, items: Iterable[Item], predictions: Iterable[Prediction], judges: Judges, k: int = K) -> Scores:
-    """Judges every prediction of an item; items without one are not judged."""
+    """Judges every prediction of an item; items without one are not judged.
+
+    `k`: depth at which each answer's first search is judged; that of the run's `top_k` says most.
+    """
     by_id = {item.id: item for item in items}
-    values = {each.id: judge(task, by_id[each.id], each, judges, k) for each in predictions if each.id in by_id}
-    return Scores(task, values, judges.why)
+    known = [each for each in predictions if each.id in by_id]
+    values = {each.id: judge(task, by_id[each.id], each, judges) for each in known}
+    why = dict(judges.why)
+    by = told_by(by_id.values(), known)
+    if isinstance(by, By):
+        for each in known:
+            values[each.id] |= judge_retrieval(by_id[each.id], each, by, k)
+    else:
+        why |= {name: by for measure in RETRIEVAL for name in measure.of}
+    return Scores(task, values, why)
 
 
 def differences(first: Scores, second: Scores, seed: int = 0) -> dict[str, Difference]:

@@ -1,6 +1,8 @@
 """Retrieval of an answer: were the documents found that its gold answer is in?"""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from flare_local.datasets.item import Item
 from flare_local.metrics.prediction import Found, Prediction
@@ -16,13 +18,36 @@ class Support:
     ndcg_at_k: float
 
 
-def support(item: Item, prediction: Prediction, k: int) -> Support | None:
-    """By id where the question's documents have ids, else by title; None where it names no documents."""
-    relevant = dict.fromkeys(item.supporting_ids or item.supporting_titles, 1)
+class By(StrEnum):
+    """What documents of a corpus and of a dataset are told by."""
+
+    ID = "id"
+    TITLE = "title"
+
+
+def told_by(items: Iterable[Item], predictions: Iterable[Prediction]) -> By | str:
+    """What a run's documents and its questions' can be compared by: ids, else titles. Where neither says anything, the
+    reason: a recall of 0 would say that retrieval is bad, when only the names differ.
+    """
+    items = list(items)
+    found = [document for each in predictions for documents in each.searches for document in documents]
+    if not found:
+        return "no search found anything."
+    if not any(item.supporting_ids or item.supporting_titles for item in items):
+        return "the questions name no supporting documents."
+    if {document.id for document in found} & {id for item in items for id in item.supporting_ids}:
+        return By.ID
+    if {document.title for document in found} & {title for item in items for title in item.supporting_titles}:
+        return By.TITLE
+    return "no document that was found is a supporting one of any question, by id or title."
+
+
+def support(item: Item, prediction: Prediction, k: int, by: By) -> Support | None:
+    """How well the documents of one question were found; None where it names none."""
+    relevant = dict.fromkeys(item.supporting_ids if by is By.ID else item.supporting_titles, 1)
     if not relevant:
         return None
-    by_id = bool(item.supporting_ids)
-    rankings = [_names(found, by_id) for found in prediction.searches]
+    rankings = [_names(found, by) for found in prediction.searches]
     everything = [name for ranking in rankings for name in ranking]
     first = rankings[0] if rankings else []
     return Support(
@@ -30,6 +55,6 @@ def support(item: Item, prediction: Prediction, k: int) -> Support | None:
     )
 
 
-def _names(found: tuple[Found, ...], by_id: bool) -> list[str]:
+def _names(found: tuple[Found, ...], by: By) -> list[str]:
     """Ids or titles, best first; passages of one article count once."""
-    return list(dict.fromkeys(document.id if by_id else document.title for document in found))
+    return list(dict.fromkeys(document.id if by is By.ID else document.title for document in found))

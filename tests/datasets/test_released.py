@@ -45,6 +45,7 @@ def test_strategyqa_with_evidence(tmp_path: Path) -> None:
     item = only(read_dataset(files.as_json(tmp_path / "strategyqa_train.json", files.STRATEGYQA), "strategyqa"))
     assert (item.id, item.answers) == ("b1", ("no",))
     assert item.supporting_ids == ("Ferry-2", "House-1")
+    assert item.supporting_titles == ("Ferry", "House")
 
 
 @pytest.mark.parametrize("indent", [None, 2])

@@ -8,7 +8,7 @@ import pytest
 from flare_local.datasets.item import Item
 from flare_local.metrics.prediction import Found, Prediction
 from flare_local.metrics.ranking import ndcg_at, recall_at
-from flare_local.metrics.support import support
+from flare_local.metrics.support import By, support, told_by
 
 TWO = {"a": 1, "b": 1}
 SECOND, THIRD = 1 / log2(3), 1 / 2
@@ -55,20 +55,33 @@ def test_by_trec_eval() -> None:
 def test_all_searches_of_an_answer_count_and_the_first_is_ranked() -> None:
     searches = ((Found("a", "A"), Found("x", "X")), (Found("b", "B"),))
     item = Item("1", "Who?", 1, supporting_ids=("a", "b"))
-    found = support(item, Prediction("1", "", searches), 2)
+    found = support(item, Prediction("1", "", searches), 2, By.ID)
     assert found is not None
     assert (found.recall, found.recall_at_k) == (1.0, 0.5)
 
 
 def test_titles_where_the_question_knows_no_ids() -> None:
     passages = (Found("p1", "X"), Found("p2", "X"), Found("p3", "A"))
-    found = support(Item("1", "Who?", 1, supporting_titles=("A",)), Prediction("1", "", (passages,)), 2)
+    found = support(Item("1", "Who?", 1, supporting_titles=("A",)), Prediction("1", "", (passages,)), 2, By.TITLE)
     assert found is not None
     assert found.recall_at_k == 1.0  # two passages of one article are one title
 
 
 def test_without_a_search_nothing_was_found_and_without_gold_nothing_is_said() -> None:
-    found = support(Item("1", "Who?", 1, supporting_ids=("a",)), Prediction("1", ""), 2)
+    found = support(Item("1", "Who?", 1, supporting_ids=("a",)), Prediction("1", ""), 2, By.ID)
     assert found is not None
     assert (found.recall, found.recall_at_k, found.ndcg_at_k) == (0.0, 0.0, 0.0)
-    assert support(Item("1", "Who?", 1), Prediction("1", ""), 2) is None
+    assert support(Item("1", "Who?", 1), Prediction("1", ""), 2, By.ID) is None
+
+
+def test_documents_are_told_by_ids_else_by_titles_else_not_at_all() -> None:
+    item = Item("1", "Who?", 1, supporting_ids=("a-1",), supporting_titles=("A",))
+
+    def by(*documents: Found, of: Item = item) -> str:
+        return told_by([of], [Prediction("1", "", (documents,))])
+
+    assert by(Found("a-1", "A")) is By.ID
+    assert by(Found("7", "A")) is By.TITLE
+    assert "no document that was found" in by(Found("7", "B"))
+    assert "name no supporting" in by(Found("7", "B"), of=Item("1", "Who?", 1))
+    assert "no search" in told_by([item], [Prediction("1", "")])

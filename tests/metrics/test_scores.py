@@ -56,7 +56,7 @@ def test_a_line_of_results_says_what_an_answer_is_and_cost() -> None:
 
 
 def test_a_short_answer_is_judged() -> None:
-    values = judge("2wiki", SUND, read_prediction(line()), Judges(), k=2)
+    values = score("2wiki", [SUND], [read_prediction(line())], Judges(), k=2).values["1"]
     assert (values["em"], values["f1"], values["wrong_format"]) == (1.0, 1.0, 0.0)
     assert values["support"] == 0.5
     assert values["calls"] == 3.0
@@ -122,7 +122,7 @@ def test_a_column_says_why_it_is_empty() -> None:
     assert "--qa-model" in columns["disambig_f1"].why
     assert "--qa-model" in columns["dr"].why
     assert columns["trigger_rate"].why == "nothing to divide by."
-    assert columns["support"].why.startswith("no question")
+    assert columns["support"].why == "no search found anything."
     assert json.dumps([column.as_dict() for column in columns.values()], allow_nan=False)
     columns = {c.measure.name: c for c in score("wikiasp", [SCHOOL], [], open_judges("wikiasp")).columns()}
     assert "--unieval-model" in columns["unieval"].why
@@ -193,7 +193,7 @@ def test_every_figure_is_made_of_values_that_exist() -> None:
     items = {"asqa": BRIDGES, "asqa-hint": BRIDGES, "wikiasp": SCHOOL}
     for task in OF_TASK:
         item = items.get(task, SUND)
-        values = judge(task, item, read_prediction(line()), Judges())
+        values = score(task, [item], [read_prediction(line())], Judges()).values["1"]
         wanted = {name for measure in measures_of(task) for name in measure.of}
         assert wanted - values.keys() <= known | {"support", "support_at_k", "ndcg_at_k"}, task
 
