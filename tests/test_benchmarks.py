@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from flare_local.policies.methods import METHODS
 from flare_local.retrieval.build import build_index
 from tests.engine.tiny import save_tiny
 from tests.tiny_models import tiny_questions, tiny_text
@@ -39,11 +40,20 @@ def run(module: str, *arguments: str) -> str:
     return done.stdout
 
 
-def test_answers_of_both_schedules_are_certified(arguments: list[str]) -> None:
-    printed = run("certify", *arguments, "--dtype", "float64")
-    assert "paper: " in printed
-    assert "released: " in printed
-    assert printed.count("0 near ties") == 2
+def test_answers_of_every_method_and_schedule_are_certified(arguments: list[str]) -> None:
+    printed = run("certify", *arguments, "--dtype", "float64", "--max-new-tokens", "24", "--limit", "1")
+    for name in (*METHODS, "flare_direct:explicit"):
+        assert f"{name}, paper: " in printed
+        assert f"{name}, released: " in printed
+    assert printed.count(" 0 near ties") == 2 * (len(METHODS) + 1)
+
+
+def test_the_questions_of_another_model_are_certified(arguments: list[str], tmp_path: Path) -> None:
+    save_tiny(tmp_path / "other", arch="qwen2")
+    named = ["--method", "flare_direct:explicit", "--schedule", "paper", "--question-model", str(tmp_path / "other")]
+    printed = run("certify", *arguments, "--dtype", "float64", *named)
+    assert "flare_direct:explicit, paper: " in printed
+    assert json.loads(Path(arguments[-1]).read_text().splitlines()[-1])["questions_run"] > 0
 
 
 def test_the_engine_is_compared_with_generate_in_turn(arguments: list[str]) -> None:

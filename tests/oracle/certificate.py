@@ -105,7 +105,7 @@ class JudgingModel:
             generated.append(token)
             probabilities.append(probability)
             if self._ended(generated, (*stops, *marks)) or (
-                at >= len(emitted) and not whole and self._certain(generated, unit, stops)
+                at >= len(emitted) and not whole and self._certain(generated, unit, (*stops, *marks))
             ):
                 break
         self.tokens += len(emitted)
@@ -133,17 +133,25 @@ def certify(
     full_every: int = 0,
     margin: Margin | None = None,
     eos: frozenset[int] | None = None,
+    asker: JudgingModel | None = None,
 ) -> Certificate:
     """Checks a whole trace (format: `trace.py`); raises `Rejected` at the first call that is not the oracle's.
 
     `model`: loaded anew, in fp64 or fp32, never the engine's object. `margin`: shared where many answers are checked,
-    so that near ties are counted over all of them.
+    so that near ties are counted over all of them. `asker`: judges what another model wrote as questions of explicit
+    queries; made for this trace.
     """
     margin = margin or Margin(exact=model.dtype == torch.float64)
     judge = JudgingModel(model, tokenizer, full_every, eos)
-    own = answer(judge, search, options, trace["question"], lead=trace, margin=margin)
+    own = answer(judge, search, options, trace["question"], lead=trace, margin=margin, asker=asker)
     found = differences(trace, own, TOLERANCE[model.dtype])
     if found:
         raise Rejected("; ".join(found[:5]))
     margin.check()
-    return Certificate(judge.calls, judge.full, judge.tokens, margin)
+    judges = [judge] if asker is None else [judge, asker]
+    return Certificate(
+        calls=sum(each.calls for each in judges),
+        full=sum(each.full for each in judges),
+        tokens=sum(each.tokens for each in judges),
+        margin=margin,
+    )

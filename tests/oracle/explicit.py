@@ -4,10 +4,13 @@ import itertools
 import string
 from collections.abc import Sequence
 
+from tests.oracle.budget import LeftOut
 from tests.oracle.naive import Output
-from tests.oracle.prompt import Shots, fill, shots_block
+from tests.oracle.prompt import Shots, fill
 from tests.oracle.run import Run
 from tests.oracle.unit import WHOLE
+
+Prompt = tuple[list[int], LeftOut | None]
 
 NEAR = 5  # released program: improbable tokens closer than this are one span
 
@@ -17,13 +20,10 @@ def explicit_queries(run: Run, draft: Output) -> list[str]:
     paper = run.options.schedule == "paper"
     whole = [run.truncated(draft.text.strip())] if draft.text.strip() else []
     low = _low_tokens(run, draft)
-    if paper:
-        phrases = _phrases(draft, low)
-    else:
-        phrases = _terms(run, draft, [(first, end) for first, end in spans(low) if _text(draft, first, end)])
+    phrases = _phrases(draft, low) if paper else _terms(run, draft, _spans(draft, low))
     if not phrases:
         return whole
-    replies = [_reply(run, prompt) for prompt in _question_prompts(run, draft, phrases)]
+    replies = [_reply(run, *prompt) for prompt in _question_prompts(run, draft, phrases)]
     questions = [reply for reply in replies if (reply if paper else reply.endswith("?"))]
     if not questions:
         return whole if paper else []
@@ -50,6 +50,11 @@ def spans(low: Sequence[bool]) -> list[tuple[int, int]]:
     return found
 
 
+def _spans(draft: Output, low: Sequence[bool]) -> list[tuple[int, int]]:
+    """The spans that have a text."""
+    return [(first, end) for first, end in spans(low) if _text(draft, first, end)]
+
+
 def _text(draft: Output, first: int, end: int) -> str:
     return "".join(draft.pieces[first:end]).strip()
 
@@ -64,7 +69,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _question_prompts(run: Run, draft: Output, phrases: Sequence[str]) -> list[list[int]]:
+def _question_prompts(run: Run, draft: Output, phrases: Sequence[str]) -> list[Prompt]:
     passage = "".join(run.texts) + draft.text
     if run.options.schedule == "paper":
         passage = f"{run.question} {passage}"
@@ -74,27 +79,31 @@ def _question_prompts(run: Run, draft: Output, phrases: Sequence[str]) -> list[l
 
 def _terms(run: Run, draft: Output, found: Sequence[tuple[int, int]]) -> list[str]:
     """The model's own terms where the spans begin, as far as they are terms of the sentence."""
-    prompts = []
-    for first, _ in found:
-        before, after = "".join(draft.pieces[:first]), "".join(draft.pieces[first:])
-        blanks = len(after) - len(after.lstrip())
-        sentence = _line(before + after[:blanks] + "*" + after[blanks:])
-        prompts.append(_prompt(run, run.options.term, fill(run.options.term.case, question=sentence)))
     terms = []
-    for (first, end), prompt in zip(found, prompts, strict=True):
-        term = _reply(run, prompt)
+    for (first, end), prompt in zip(found, _term_prompts(run, draft, found), strict=True):
+        term = _reply(run, *prompt)
         lone_mark = len(term) == 1 and term in string.punctuation
         if term.startswith(_text(draft, first, end)) and term in draft.text and not lone_mark:
             terms.append(term)
     return terms
 
 
-def _prompt(run: Run, shots: Shots, case: str) -> list[int]:
-    return [*run.lm.bos, *run.lm.encode(shots_block(shots, run.options.schedule)), *run.lm.encode(case)]
+def _term_prompts(run: Run, draft: Output, found: Sequence[tuple[int, int]]) -> list[Prompt]:
+    prompts = []
+    for first, _ in found:
+        before, after = "".join(draft.pieces[:first]), "".join(draft.pieces[first:])
+        blanks = len(after) - len(after.lstrip())
+        sentence = _line(before + after[:blanks] + "*" + after[blanks:])
+        prompts.append(_prompt(run, run.options.term, fill(run.options.term.case, question=sentence)))
+    return prompts
 
 
-def _reply(run: Run, prompt: list[int]) -> str:
-    text = run.call(prompt, run.options.look_ahead, WHOLE, ("\n",)).text.strip()
+def _prompt(run: Run, shots: Shots, case: str) -> Prompt:
+    return run.beside.prompt(shots, [], run.beside.ids(case), 0, run.options.look_ahead)
+
+
+def _reply(run: Run, prompt: list[int], left_out: LeftOut | None) -> str:
+    text = run.beside.call(prompt, run.options.look_ahead, WHOLE, ("\n",), left_out=left_out).text.strip()
     return text.split("\n")[0].strip() if text else ""
 
 
@@ -121,5 +130,6 @@ def _first_prompt(run: Run, draft: Output, low: list[bool]) -> list[int] | None:
     """What would be asked first."""
     if run.options.schedule == "paper":
         phrases = _phrases(draft, low)
-        return _question_prompts(run, draft, phrases[:1])[0] if phrases else None
-    return None
+        return _question_prompts(run, draft, phrases[:1])[0][0] if phrases else None
+    prompts = _term_prompts(run, draft, _spans(draft, low)[:1])
+    return prompts[0][0] if prompts else None

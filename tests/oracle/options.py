@@ -36,6 +36,9 @@ class Options:
     window_query: int | None = 16  # None: all tokens
     brackets: str = "schedule"  # or all, one
     search_bias: float = 2.0
+    context: int | None = None  # tokens of prompt and answer together; None: no end to it
+    asker_context: int | None = None  # the same of another model that writes the questions of explicit queries
+    may_cut: bool = True  # a prompt that is too long loses documents and examples; else it is refused
     case: str = CASE  # how the question is put, and the examples' where nothing else is said
     example_case: str | None = None
     closing: str = ""  # text behind the examples

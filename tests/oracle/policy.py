@@ -20,9 +20,10 @@ def answer(
     question: str,
     lead: Trace | None = None,
     margin: Margin | None = None,
+    asker: Any = None,
 ) -> Trace:
-    """The answer of the reference program and how it came about."""
-    return METHODS[options.method](Run(lm, search, options, question, lead, margin))
+    """The answer of the reference program and how it came about. `asker` writes the questions of explicit queries."""
+    return METHODS[options.method](Run(lm, search, options, question, lead, margin, asker))
 
 
 def plain(run: Run) -> Trace:
