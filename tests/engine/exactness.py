@@ -44,12 +44,17 @@ EXAMPLES = (
 class CorpusRetriever:
     """The oracle's corpus behind the product's `Retriever`."""
 
+    corpus = CORPUS
+
     async def search(self, queries: Sequence[str], k: int) -> list[list[Document]]:
         await asyncio.sleep(0)
         return [
-            [Document(p.id, p.title, p.text, 1.0, rank) for rank, p in enumerate(CORPUS.search(query, k), start=1)]
+            [Document(p.id, p.title, p.text, 1.0, rank) for rank, p in enumerate(self.corpus.search(query, k), 1)]
             for query in queries
         ]
+
+
+CORPUS_RETRIEVER = CorpusRetriever()
 
 
 def always(lookup: int) -> Speculation:
@@ -189,13 +194,18 @@ def trace_of(answer: Answer) -> Trace:
 
 
 async def ask(
-    engine: Engine, options: Options, question: str, search_ahead: bool = False, asker: Engine | None = None
+    engine: Engine,
+    options: Options,
+    question: str,
+    search_ahead: bool = False,
+    asker: Engine | None = None,
+    retriever: CorpusRetriever = CORPUS_RETRIEVER,
 ) -> Answer:
     """The product's answer. `asker` writes the questions of explicit queries."""
     method, rules = METHODS[options.method], rules_of(options, search_ahead)
     policy = method.answer if asker is None else method.asked_by(asker.question(question), rules)
     lm = engine.question(question)
-    return await policy(lm, CorpusRetriever(), question, exemplars_of(options), rules, None)
+    return await policy(lm, retriever, question, exemplars_of(options), rules, None)
 
 
 def random_options(rng: random.Random) -> Options:

@@ -72,7 +72,7 @@ class Run:
     def prompt(
         self, shots: Shots, passages: Sequence[Passage], case: Sequence[int], written: int, limit: int
     ) -> tuple[list[int], LeftOut | None]:
-        """[E, D, x], as much of it as the context has room for; `written` tokens stand behind it, `limit` may follow."""
+        """[E, D, x] as far as it fits, where `written` tokens stand behind it and `limit` more may follow."""
         options = self.options
         if options.context is None:
             return self._joined(shots, passages, case), None

@@ -7,6 +7,7 @@ calls      one an LM call, in order:
                prompt          ids (a product's trace may leave them out; then they are recomputed, not compared)
                limit           most tokens before the cut
                tokens, probabilities, text, stop (boundary, eos, stop, mark or length), eos_probability
+               cut             examples, passages and words left out of the prompt; None for a whole one
 searches   one a query, in order: query, documents (ids of what its search found, best first; several queries of one
                search share them)
 steps      one a sentence: triggered, queries (none where nothing was searched for this step)
@@ -18,7 +19,7 @@ from typing import Any
 Trace = dict[str, Any]
 
 
-def call_entry(prompt: Sequence[int], limit: int, output: Any) -> dict[str, Any]:
+def call_entry(prompt: Sequence[int], limit: int, output: Any, cut: Sequence[int] | None) -> dict[str, Any]:
     """`output`: anything with tokens, probabilities, text, stop and eos_probability."""
     return {
         "prompt": list(prompt),
@@ -28,6 +29,7 @@ def call_entry(prompt: Sequence[int], limit: int, output: Any) -> dict[str, Any]
         "text": output.text,
         "stop": str(output.stop),
         "eos_probability": output.eos_probability,
+        "cut": cut,
     }
 
 
@@ -40,7 +42,10 @@ def from_json(answer: Mapping[str, Any]) -> Trace:
         "question": answer["question"],
         "answer": answer["answer"],
         "stop": answer["stop_reason"],
-        "calls": [{"tokens": call["ids"], **{key: call[key] for key in kept}} for call in answer["calls"]],
+        "calls": [
+            {"tokens": call["ids"], "cut": call["cut"] and tuple(call["cut"].values()), **{k: call[k] for k in kept}}
+            for call in answer["calls"]
+        ],
         "searches": [
             {"query": query, "documents": [document["id"] for document in search["documents"]]}
             for search in [*first, *later]

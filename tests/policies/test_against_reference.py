@@ -19,7 +19,7 @@ from tests.oracle.trace import Trace, differences
 from tests.policies.babbler import Babbler, Reference
 from tests.tiny_models import tiny_questions
 
-ANSWERS = 3000
+ANSWERS, SHORT_OF_ROOM = 3000, 400
 QUESTIONS = tiny_questions(20)
 
 
@@ -85,12 +85,12 @@ def reference(model: Babbler, options: Options, question: str) -> Trace | None:
 
 def test_every_call_query_document_and_end_is_the_reference_programs() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(ANSWERS):
+    for seed in range(ANSWERS + SHORT_OF_ROOM):
         dice = random.Random(seed)
         options, question, model = random_options(dice), dice.choice(QUESTIONS), Babbler(seed)
         if seed % 4 == 0:
             options = with_questions(options)
-        if seed % 8 == 1:
+        if seed >= ANSWERS:
             options = with_small_context(options, question, dice)
             model.context_length = options.context
         answer = asyncio.run(ask(model, options, question))
