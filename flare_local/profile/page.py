@@ -1,5 +1,164 @@
-"""stub."""
+"""The page of a profile: one file, without scripts and without anything that is fetched.
+
+Texts of models, documents and questions go through `escaped`; should one ever get past it, a policy in the page's head
+forbids all but its own style.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from flare_local.profile.account import Account, Piece, own_times, takes_part, within
+from flare_local.profile.markup import escaped
+from flare_local.profile.names import GROUPS, LABELS
+from flare_local.profile.reader import Profile
+from flare_local.profile.step_card import card
+from flare_local.profile.steps import Verb, steps_of
+from flare_local.profile.style import COLOURS, CSS
+from flare_local.profile.summary import QuestionSummary, Summary, what_of
+from flare_local.profile.timeline import Block, Lane, blocks_of, drawing, merged
+from flare_local.spans import FORWARDS, Kind, Span
+
+MOST = 20  # questions that are drawn; the slowest, where there are more
+DETAIL = 4000  # a lane draws gaps longer than a 4,000th of its length
+ROLES = {
+    "draft": ("draft", "#5a7fd6"),
+    "sentence": ("sentence", "#17a589"),
+    "asked": ("asked", "#8b79d9"),
+    "call": ("call", "#6b7686"),
+    "search": ("search", COLOURS[Kind.SEARCH]),
+}
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page_of(profile: object, summary: object) -> str:
-    return ""
+def page_of(profile: Profile, summary: Summary) -> str:
+    """The page as HTML."""
+    title = f"{summary.command}: {summary.account.length / 1e9:.2f} s"
+    return "".join(
+        [
+            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escaped(title)}</title><style>{CSS}</style></head><body><main>",
+            f"<h1>{escaped(title)}</h1>",
+            f'<p class="quiet">{escaped(_state(summary))}</p>',
+            *_run(profile, summary),
+            *_questions(profile, summary),
+            "</main></body></html>\n",
+        ]
+    )
+
+
+def _state(summary: Summary) -> str:
+    said = f"Ended: {summary.ended}."
+    if summary.answering is not None:
+        count, seconds = len(summary.questions), summary.answering.length / 1e9
+        said += f" {count} question{'s' * (count != 1)} in {seconds:.2f} s"
+        said += f", of which {summary.answering.outside:.1%} outside forwards and search."
+    return said
+
+
+def _run(profile: Profile, summary: Summary) -> Iterator[str]:
+    yield "<section><h2>The whole run</h2>"
+    yield from _bar(summary.account)
+    starting = [span for span in profile.spans if span.kind in GROUPS["start"]]
+    if starting:
+        yield "<h3>Start, side by side</h3>"
+        yield drawing(_start_lanes(profile, starting), profile.run.began, max(span.ended for span in starting))
+    yield "</section>"
+
+
+def _start_lanes(profile: Profile, starting: Sequence[Span]) -> list[Lane]:
+    threads: dict[int, list[Block]] = {}
+    for piece in own_times(starting):
+        span = piece.span
+        tip = f"{what_of(span)}, {(piece.ended - piece.began) / 1e6:.0f} ms"
+        threads.setdefault(span.track, []).append(
+            Block(piece.began, piece.ended, COLOURS[span.kind], tip, LABELS[span.kind])
+        )
+    return [Lane(profile.tracks[track].name.removeprefix("flare-"), blocks) for track, blocks in threads.items()]
+
+
+def _bar(account: Account) -> Iterator[str]:
+    yield '<div class="bar">'
+    present = [kind for kinds in GROUPS.values() for kind in kinds if account.wall.get(kind)]
+    for kind in present:
+        share = account.wall[kind] / max(1, account.length)
+        tip = f"{LABELS[kind]}: {account.wall[kind] / 1e6:.1f} ms, {share:.1%}"
+        yield f'<i style="flex:{share:.5f} 0 0;background:{COLOURS[kind]}" title="{escaped(tip)}"></i>'
+    yield '</div><div class="legend">'
+    for kind in sorted(present, key=lambda kind: account.wall[kind], reverse=True):
+        yield f'<span><b style="background:{COLOURS[kind]}"></b>{LABELS[kind]}'
+        yield f"<span>{account.wall[kind] / 1e6:,.1f} ms</span></span>"
+    yield "</div>"
+
+
+def _questions(profile: Profile, summary: Summary) -> Iterator[str]:
+    slowest = sorted(summary.questions, key=lambda each: each.account.length, reverse=True)[:MOST]
+    if len(summary.questions) > 1:
+        yield from _table(summary.questions)
+    if len(summary.questions) > MOST:
+        yield f'<p class="quiet">Below, the slowest {MOST} of {len(summary.questions)} questions.</p>'
+    pieces = own_times(profile.spans)
+    for each in sorted(slowest, key=lambda each: each.number):
+        yield from _question(profile, each, pieces)
+
+
+def _table(questions: Sequence[QuestionSummary]) -> Iterator[str]:
+    heads = ("question", "seconds", "forwards", "search", "host work", "waiting", "outside")
+    yield "<section><h2>Questions</h2><h3>Seconds</h3><table><tr>"
+    yield "".join(f"<th>{head}</th>" for head in heads) + "</tr>"
+    for each in questions:
+        groups = (each.account.group(name) / 1e9 for name in ("forwards", "search", "host work", "waiting"))
+        cells = "".join(f"<td>{value:.3f}</td>" for value in (each.account.length / 1e9, *groups))
+        yield f"<tr><td>{each.number}. {escaped(each.question)}</td>{cells}<td>{each.account.outside:.1%}</td></tr>"
+    yield "</table></section>"
+
+
+def _question(profile: Profile, summary: QuestionSummary, pieces: Sequence[Piece]) -> Iterator[str]:
+    span = profile.questions[summary.number - 1]
+    steps, verbs = steps_of(profile, span)
+    about = span.about
+    yield f"<section><h2>{summary.number}. {escaped(summary.question)}</h2>"
+    if summary.answer is not None:
+        yield f'<p class="good">{escaped(summary.answer)}</p>'
+    theta, beta = (float(about.get(name, 0)) for name in ("theta", "beta"))
+    method = escaped(f"{about.get('method', '')}, schedule {about.get('schedule', '')}")
+    yield (
+        f'<p class="quiet">{summary.account.length / 1e9:.2f} s. {method}, theta {theta:g}, beta {beta:g}. '
+        f"{summary.calls} calls, {summary.forwards} forwards, {summary.tokens} tokens run; {summary.accepted} of "
+        f"{summary.proposals} proposed tokens were right. {summary.searches} searches.</p>"
+    )
+    yield from _bar(summary.account)
+    yield "<h3>Timeline</h3>"
+    yield drawing(_lanes(profile, span, verbs, pieces), span.began, span.ended)
+    yield f"<h3>Steps</h3>{''.join(card(step, theta, beta) for step in steps)}</section>"
+
+
+def _lanes(profile: Profile, question: Span, verbs: Sequence[Verb], pieces: Sequence[Piece]) -> list[Lane]:
+    here = within(pieces, question.began, question.ended)
+    gap = (question.ended - question.began) // DETAIL
+    mine = [piece for piece in here if piece.span.kind in FORWARDS and takes_part(piece.span, question.track, profile)]
+    known = {id(piece) for piece in mine}
+    others = [
+        Piece(Span(Kind.OTHERS, "", 0, 0, piece.began, piece.ended), piece.began, piece.ended)
+        for piece in here
+        if piece.span.kind in FORWARDS and id(piece) not in known
+    ]
+    host = [
+        piece for piece in here if piece.span.kind in GROUPS["host work"] and piece.span.question in (0, question.track)
+    ]
+    beside = [
+        piece
+        for piece in here
+        if piece.span.kind is Kind.SEARCH and profile.tracks[piece.span.track].of == question.track
+    ]
+    forwards = sorted([*mine, *others], key=lambda piece: piece.began)
+    lanes = [Lane("asked for", [_verb_block(verb) for verb in verbs]), Lane("forwards", blocks_of(forwards))]
+    if beside:
+        lanes.append(Lane("searched ahead", blocks_of(beside)))
+    return [*lanes, Lane("host work", blocks_of(merged(host, gap)))]
+
+
+def _verb_block(verb: Verb) -> Block:
+    name, colour = ROLES[verb.role]
+    tip = f"step {verb.step}: {name}, {(verb.span.ended - verb.span.began) / 1e6:.1f} ms"
+    return Block(verb.span.began, verb.span.ended, colour, tip, name)
