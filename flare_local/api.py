@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from flare_local.policies.answering import Observer
@@ -18,6 +19,7 @@ from flare_local.policies.methods import METHODS, Method
 from flare_local.policies.rules import Rules
 from flare_local.policies.shared_prefix import shared_prefixes
 from flare_local.retrieval.document import Retriever
+from flare_local.spans import question_span
 from flare_local.tasks.exemplars import NONE, Exemplars
 from flare_local.trace.events import Answer, Event
 
@@ -84,7 +86,9 @@ class Ask:
             policy = self.method.asked_by(question_engine.question(question, chat=chat), rules)
             asker = question_engine.model
             models |= {"question_model": asker.name, "question_model_fingerprint": asker.fingerprint}
-        answer = await policy(lm, index, question, exemplars, rules, observe)
+        with question_span(question, partial(_about, self.method, rules)) as asked:
+            answer = await policy(lm, index, question, exemplars, rules, observe)
+            asked.note(answer=answer.text, stop=answer.stop_reason.value)
         return replace(answer, config={**models, **answer.config})
 
     async def stream(
@@ -169,6 +173,11 @@ class Ask:
         """
         lm = engine.question("", chat=chat)
         return shared_prefixes(self.method, lm, exemplars, rules, writes_questions=question_engine is None)
+
+
+def _about(method: Method, rules: Rules) -> dict[str, object]:
+    """What the profile of an answer shows of its settings."""
+    return {"method": method.name, "schedule": rules.schedule.name, "theta": rules.theta, "beta": rules.beta}
 
 
 def _wait_for(call: Coroutine[object, object, Answer]) -> Answer:

@@ -22,6 +22,7 @@ COMMANDS = {
     "batch": Command("flare_local.cli.batch:batch", "Answer many questions at once, into a folder."),
     "data": Command("flare_local.cli.data:app", "Look at a dataset; write hints for ambiguous questions."),
     "warm": Command("flare_local.cli.warm:warm", "Compute what all prompts begin with once, for --warm."),
+    "profile": Command("flare_local.cli.profile:profile", "Where the time of a run went; a page of its answers."),
     "index": Command("flare_local.cli.index:app", "Build, search and check indexes."),
     "methods": Command("flare_local.cli.methods:methods", "The methods, one line each."),
     "presets": Command("flare_local.cli.presets:app", "The paper's tasks: settings and exemplars."),

@@ -14,6 +14,8 @@ from rich.table import Table
 
 from flare_local.cli.console import err, out
 from flare_local.cli.opening import check_warm
+from flare_local.cli.profiling import with_profile
+from flare_local.cli.start import import_engine, index_beside
 from flare_local.embedded import EMBEDDED, embedded_exemplars, embedded_index, embedded_model
 from flare_local.embedded.index import PASSAGES
 from flare_local.embedded.questions import GROUPS, QUESTIONS, SHOWN, final_answer, is_right, read_questions
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from flare_local.retrieval.lucene import LuceneIndex
 
 
+@with_profile
 def demo(
     measure: Annotated[bool, typer.Option("--measure", help="All 60 questions by five methods, as a table.")] = False,
     limit: Annotated[
@@ -60,10 +63,14 @@ def _opened(warm: str | None = None) -> "Iterator[tuple[Engine, LuceneIndex | Bm
     """Engine and index, ready, with a word on each on stderr."""
     model, folder = embedded_model(), embedded_index()
     began = time.perf_counter()
-    from flare_local.engine.engine import Engine
     from flare_local.retrieval.open import open_index
 
-    with Engine.load(str(model), warm=warm) as engine, open_index(folder) as index:
+    with index_beside(lambda: open_index(folder), str(folder)) as beside:
+        import_engine()
+        from flare_local.engine.engine import Engine
+
+        loaded = Engine.load(str(model), warm=warm)
+    with loaded as engine, beside.result() as index:
         _say(f"Model and index opened in {time.perf_counter() - began:.1f} s ({model}, {folder})")
         yield engine, index
 

@@ -19,6 +19,7 @@ from flare_local.engine.rope import context_length, fix_frequencies
 from flare_local.engine.sources import Source, find_source
 from flare_local.engine.text import TextCodec
 from flare_local.errors import ModelError, OutOfMemory, UsageError
+from flare_local.spans import Kind, span, spanned
 
 DTYPES = {
     "float32": torch.float32,
@@ -70,17 +71,21 @@ def load_model(
     where: dict[str, Any] = {"device_map": {"": place} if device_map is None else read_device_map(device_map)}
     if offload_folder is not None:
         where["offload_folder"] = offload_folder
-    source = find_source(name, revision=revision, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
-    config = _config(source, trust_remote_code)
+    with span(Kind.MODEL, "find it"):
+        source = find_source(name, revision=revision, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    with span(Kind.MODEL, "config"):
+        config = _config(source, trust_remote_code)
     refuse_config(config, name)
     refuse_context(config, name, context)
     kind = _chosen_dtype(dtype, config, place)
     sizes = None if source.is_pickle else sum(_elements(file) for file in source.weights)
-    codec = TextCodec(_tokenizer(source, trust_remote_code))
+    with span(Kind.MODEL, "tokenizer"):
+        codec = TextCodec(_tokenizer(source, trust_remote_code))
     length = context_length(config, context, int(codec.tokenizer.model_max_length))
     if sizes is not None and device_map is None:
         check_weights_fit(name, sizes * kind.itemsize, free_bytes(place))
-    module = _module(source, config, kind, trust_remote_code, where)
+    with span(Kind.MODEL, "weights"):
+        module = _module(source, config, kind, trust_remote_code, where)
     refuse_class(type(module), name, config.model_type)
     if kind is torch.float64:
         _run_experts_one_by_one(module)
@@ -284,6 +289,7 @@ def _eos_ids(module: Any, codec: TextCodec) -> frozenset[int]:
     return frozenset(ids)
 
 
+@spanned(Kind.MODEL, "fingerprint")
 def _fingerprint(source: Source, dtype: torch.dtype) -> str:
     """What results depend on: content of weights, config, tokenizer and code, dtype, versions."""
     beside = sorted(
