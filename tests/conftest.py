@@ -6,6 +6,7 @@ import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # tiny matrices: more threads only get in each other's way
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("TRITON_INTERPRET", "1")  # kernels run on the CPU; read when they are imported
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,14 +1,15 @@
 """Attention over slots: what the model calls instead of its own, one layer at a time.
 
-Each part of a plan gives a partial result and its log-sum-exp; partial results of a row merge exactly. K and V in the
-pool are never repeated for grouped-query heads: the group is folded into the rows.
+In plain torch each part of a plan gives a partial result and its log-sum-exp, and partial results of a row merge
+exactly. K and V in the pool are never repeated for grouped-query heads: the group is folded into the rows.
+`table_attention` is the other way, by Triton's kernels.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -20,21 +21,31 @@ NAME = "flare_local"  # the name under which Transformers finds it
 _flash_cpu = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu  # returns the log-sum-exp too
 
 
-@dataclass
-class Context:
-    """What a packed forward hands to every layer's attention. `pool` is None in the probe forward."""
+class AttentionContext(Protocol):
+    """What a packed forward hands to every layer's attention."""
 
-    pool: KVPool | None
-    plans: dict[torch.device, Plan]
-    seen: dict[int, LayerShape]  # filled by the probe forward, by layer
+    def attend(
+        self,
+        layer: int,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        scale: float,
+        window: int | None,
+        softcap: float | None,
+        sinks: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """Query `[heads, T, dim]`, key and value of the T new tokens `[kv_heads, T, dim]`, `sinks` `[heads]`: stores
+        key and value, returns `[1, T, heads, value_dim]`.
+        """
 
 
 # NOTE: not a keyword argument of the forward: some layers (StableLM, Nemotron) do not pass theirs on to attention.
-_current: ContextVar[Context] = ContextVar("flare_local_attention")
+_current: ContextVar[AttentionContext] = ContextVar("flare_local_attention")
 
 
 @contextmanager
-def serving(context: Context) -> Iterator[None]:
+def serving(context: AttentionContext) -> Iterator[None]:
     """Within this block `attend` works for `context`."""
     token = _current.set(context)
     try:
@@ -58,32 +69,53 @@ def attend(
     """The attention interface of Transformers: query `[1, heads, T, dim]`, key and value `[1, kv_heads, T, dim]`,
     result `[1, T, heads, value_dim]`. `s_aux` are attention sinks, one logit a head. Works only inside `serving`.
     """
-    flare = _current.get()
-    layer = int(module.layer_idx)  # type: ignore[arg-type]
     scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
-    query, key, value = query[0], key[0], value[0]
-    plan = flare.plans.get(key.device) or _moved(flare, key.device)
-    if flare.pool is None:
-        flare.seen[layer] = LayerShape(key.shape[0], key.shape[-1], value.shape[-1], key.dtype, key.device)
-    else:
-        keys, values = flare.pool.keys[layer], flare.pool.values[layer]
-        keys[:, plan.write] = key
-        values[:, plan.write] = value
-    total = _Merge(query, value)
-    for part in plan.parts(sliding_window):
-        if part.own:
-            part_key, part_value = key[:, part.keys], value[:, part.keys]
+    layer = int(module.layer_idx)  # type: ignore[arg-type]
+    context = _current.get()
+    return context.attend(layer, query[0], key[0], value[0], scale, sliding_window, softcap, s_aux), None
+
+
+@dataclass
+class Context:
+    """The plain torch way: parts of a plan, merged. `pool` is None in the probe forward."""
+
+    pool: KVPool | None
+    plans: dict[torch.device, Plan]
+    seen: dict[int, LayerShape]  # filled by the probe forward, by layer
+
+    def attend(
+        self,
+        layer: int,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        scale: float,
+        window: int | None,
+        softcap: float | None,
+        sinks: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """See `AttentionContext`."""
+        plan = self.plans.get(key.device) or self._moved(key.device)
+        if self.pool is None:
+            self.seen[layer] = LayerShape(key.shape[0], key.shape[-1], value.shape[-1], key.dtype, key.device)
         else:
-            part_key, part_value = _take(keys, part.keys), _take(values, part.keys)
-        total.add(part, *_partial(_take(query, part.rows), part_key, part_value, part, scale, softcap))
-    return total.result(s_aux), None
+            keys, values = self.pool.keys[layer], self.pool.values[layer]
+            keys[:, plan.write] = key
+            values[:, plan.write] = value
+        total = _Merge(query, value)
+        for part in plan.parts(window):
+            if part.own:
+                part_key, part_value = key[:, part.keys], value[:, part.keys]
+            else:
+                part_key, part_value = _take(keys, part.keys), _take(values, part.keys)
+            total.add(part, *_partial(_take(query, part.rows), part_key, part_value, part, scale, softcap))
+        return total.result(sinks)
 
-
-def _moved(flare: Context, device: torch.device) -> Plan:
-    """The plan for another device, made on the first layer that lives there."""
-    plan = Plan(next(iter(flare.plans.values())).stretches, device)
-    flare.plans[device] = plan
-    return plan
+    def _moved(self, device: torch.device) -> Plan:
+        """The plan for another device, made on the first layer that lives there."""
+        plan = Plan(next(iter(self.plans.values())).stretches, device)
+        self.plans[device] = plan
+        return plan
 
 
 def _take(tensor: torch.Tensor, which: slice | torch.Tensor) -> torch.Tensor:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from flare_local.engine.call import Call, Generation, Watch
 from flare_local.engine.counters import Counters
 from flare_local.engine.forward import PackedForward
+from flare_local.engine.kernels import Kernels
 from flare_local.engine.loop import Loop
 from flare_local.engine.output import Output
 from flare_local.engine.pool import KVPool
@@ -44,14 +45,16 @@ class Engine:
         reuse: bool = True,
         max_forward_tokens: int = MAX_FORWARD_TOKENS,
         speculation: Speculation = MEASURED,
+        kernels: Kernels = "auto",
         poison: bool = False,
     ) -> None:
         """`slots`: tokens that the pool holds; without it `kv_memory` says how much memory it may take ("2GiB", or a
         share of what is free, as "0.3"), and `most_slots` how many tokens it holds at most. `reuse=False`: no reuse
         between calls, the naive baseline. `speculation`: what is proposed, and whether only where it is expected to
-        pay. `poison`: free slots hold NaN (tests).
+        pay. `kernels`: plain torch or Triton's ("auto": these on NVIDIA GPUs). `poison`: free slots hold NaN (tests).
 
-        Raises `ModelRefused` for layers that the engine cannot serve, `OutOfMemory` where the pool does not fit.
+        Raises `ModelRefused` for layers that the engine cannot serve, `OutOfMemory` where the pool does not fit, and
+        `UsageError` for kernels that cannot run here.
         """
         from flare_local.engine.memory import slots_for
 
@@ -59,7 +62,7 @@ class Engine:
         self.reuse = reuse
         self.warmed: tuple[Ids, ...] = ()  # prefixes that snapshots brought
         with span(Kind.POOL, "what a layer stores"):
-            forward = PackedForward(model.module, model.device)
+            forward = PackedForward(model.module, model.device, kernels)
             layers = forward.probe()
         if slots is None:
             slots = slots_for(kv_memory, layers, model)
@@ -92,6 +95,7 @@ class Engine:
         most_slots: int | None = None,
         reuse: bool = True,
         max_forward_tokens: int = MAX_FORWARD_TOKENS,
+        kernels: Kernels = "auto",
         warm: str | Path | None = None,
     ) -> "Engine":
         """Loads a hub name, a folder with safetensors, or a GGUF file, checks that the engine runs it exactly, and
@@ -115,9 +119,14 @@ class Engine:
             context=context,
         )
         with span(Kind.CHECK, "self-check"):
-            check_model(model)
+            check_model(model, kernels)
         engine = cls(
-            model, kv_memory=kv_memory, most_slots=most_slots, reuse=reuse, max_forward_tokens=max_forward_tokens
+            model,
+            kv_memory=kv_memory,
+            most_slots=most_slots,
+            reuse=reuse,
+            max_forward_tokens=max_forward_tokens,
+            kernels=kernels,
         )
         if snapshot is not None:
             try:
@@ -164,11 +173,11 @@ class Engine:
 
     def _take(self, snapshot: "Snapshot") -> int:
         from flare_local.engine.snapshot_header import Header
-        from flare_local.engine.warm import check_room, load
+        from flare_local.engine.warm import check_room
 
         snapshot.check(Header.of(self.model, self.pool.layers), self.model.vocab_size, self.pool)
         check_room(snapshot.prefixes, self.pool)
-        new = self._loop.between_forwards(partial(load, snapshot=snapshot)).result()
+        new = self._loop.load(snapshot).result()
         self.warmed += snapshot.prefixes
         return new
 

@@ -20,7 +20,9 @@ from flare_local.engine.pool_use import PoolUse
 from flare_local.engine.prefix_tree import PrefixTree
 from flare_local.engine.running import Running
 from flare_local.engine.scores import score
+from flare_local.engine.snapshot import Snapshot
 from flare_local.engine.speculation import NO_SPECULATION, Speculation, Speculator
+from flare_local.engine.warm import load
 from flare_local.errors import OutOfMemory
 from flare_local.spans import Kind, recording, span
 
@@ -66,6 +68,10 @@ class Loop:
         future: Future[Generation] = Future()
         self._inbox.put(Running(call, self._new_output(call), future, self.speculator))
         return future
+
+    def load(self, snapshot: Snapshot) -> "Future[int]":
+        """Takes the prefixes of a snapshot that was checked into the tree; see `engine.warm`."""
+        return self.between_forwards(lambda tree: load(tree, snapshot, self._ledger))
 
     def between_forwards(self, work: Callable[[PrefixTree], T]) -> "Future[T]":
         """Has `work` done on the thread that owns the tree, when no forward is on its way."""
@@ -164,7 +170,7 @@ class Loop:
             for i in range(len(stretch.read))
         ]
         with span(Kind.SCORE):
-            scored = score(logits, rows) if rows else []
+            scored = score(logits, rows, self._forward.read) if rows else []
         spent = (perf_counter() - started) * 1000
         total = sum(len(stretch.tokens) for _, stretch in batch)
         self.speculator.cost.note(total, spent)

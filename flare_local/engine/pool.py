@@ -24,14 +24,16 @@ class LayerShape:
 
 
 class KVPool:
-    """K and V of `slots` tokens: `keys[layer]` `[heads, slots, key_dim]`, `values[layer]` `[heads, slots, value_dim]`.
+    """K and V of `slots` tokens: `keys[layer]` `[heads, slots + 1, key_dim]`, `values[layer]` likewise.
 
-    A token owns one slot, the same in every layer. With `poison` (tests) free slots hold NaN, so reading one shows.
+    A token owns one slot, the same in every layer. The last slot, `scratch`, is nobody's. With `poison` (tests) free
+    slots hold NaN, so reading one shows.
     """
 
     def __init__(self, layers: list[LayerShape], slots: int, *, poison: bool = False) -> None:
         self.layers = layers
         self.slots = slots
+        self.scratch = slots  # takes K and V of padding
         self.poison = poison
         self.free = FreeSlots(slots)
         self.keys = [self._buffer(layer, layer.key_dim) for layer in layers]
@@ -63,5 +65,5 @@ class KVPool:
         assert size(self.free.runs()) == self.free.count
 
     def _buffer(self, layer: LayerShape, width: int) -> torch.Tensor:
-        buffer = torch.empty(layer.heads, self.slots, width, dtype=layer.dtype, device=layer.device)
+        buffer = torch.empty(layer.heads, self.slots + 1, width, dtype=layer.dtype, device=layer.device)
         return buffer.fill_(torch.nan) if self.poison else buffer

@@ -1,7 +1,7 @@
 """From logits to choices: which token comes next, and how probable it was."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -23,28 +23,38 @@ def is_plain(call: Call) -> bool:
     return not call.logit_bias and not call.banned and call.sampling.temperature == 0
 
 
-def score(logits: torch.Tensor, rows: Sequence[tuple[Call, int]]) -> list[Scored]:
+# Of logits [R, vocabulary] and one id a row: the arg max, its probability, the id's probability, each [R].
+Reader = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
+
+
+def read_plainly(logits: torch.Tensor, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The `Reader` in plain torch."""
+    logits = _wide(logits)
+    top = logits.argmax(-1)
+    asked = logits.gather(-1, torch.stack([top, ids], -1))
+    top_probability, probability = (asked - logits.logsumexp(-1, keepdim=True)).exp().unbind(-1)
+    return top, top_probability, probability
+
+
+def score(logits: torch.Tensor, rows: Sequence[tuple[Call, int]], read: Reader = read_plainly) -> list[Scored]:
     """Reads logits `[R, vocabulary]`. `rows[i]` is the call that row i belongs to, and the number of its next token.
 
     Probabilities: softmax at temperature 1, in fp32 or in the logits' own dtype if wider. Ties go to the lowest id.
-    One copy from the device for all rows together.
+    Two copies from the device for all rows together.
     """
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    total = logits.logsumexp(-1)
-    top = logits.argmax(-1)
-    taken = top
-    odd = [i for i, (call, _) in enumerate(rows) if not is_plain(call)]
-    if odd:
-        taken = top.clone()
-        for i in odd:
-            taken[i] = _choose(logits[i], *rows[i])
-    ids = torch.stack([top, taken])
-    probabilities = (logits.gather(-1, ids.T) - total[:, None]).exp().T
-    tops, takens = ids.tolist()
-    p_tops, p_takens = probabilities.tolist()
-    return [
-        Scored(Choice(tops[i], p_tops[i]), Choice(takens[i], p_takens[i])) for i in range(len(rows))
-    ]  # fmt: skip
+    taken = torch.zeros(len(rows), dtype=torch.long, device=logits.device)
+    odd = {i for i, (call, _) in enumerate(rows) if not is_plain(call)}
+    for i in odd:
+        taken[i] = _choose(_wide(logits[i]), *rows[i])
+    top, p_top, p_taken = read(logits, taken)
+    tops, takens = torch.stack([top, taken]).tolist()
+    p_tops, p_takens = torch.stack([p_top, p_taken]).tolist()
+    natural = [Choice(token, probability) for token, probability in zip(tops, p_tops, strict=True)]
+    return [Scored(best, Choice(takens[i], p_takens[i]) if i in odd else best) for i, best in enumerate(natural)]
+
+
+def _wide(logits: torch.Tensor) -> torch.Tensor:
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 def _choose(logits: torch.Tensor, call: Call, number: int) -> torch.Tensor:

@@ -12,11 +12,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import flare_kernels
 import torch
 
 import flare_local
 from flare_local.engine.cache_folder import cache_folder, recall, remember
 from flare_local.engine.forward import PackedForward
+from flare_local.engine.kernels import Kernels
 from flare_local.engine.mask_probe import check_masks
 from flare_local.engine.model import LoadedModel
 from flare_local.engine.plan import LONG_RUN, Stretch
@@ -26,6 +28,9 @@ from flare_local.engine.twin import make_twin
 from flare_local.errors import FlareError, ModelRefused, OutOfMemory
 
 PROBE_TOKENS = 24  # three of the twin's windows
+# Modules of the engine that compute, or check what is computed: a change of one asks for a new check.
+COMPUTING = ["attention", "plan", "forward", "pool", "self_check", "twin", "mask_probe"]
+COMPUTING += ["kernels", "packing", "padded_forward", "table_attention"]
 
 
 @dataclass(frozen=True)
@@ -67,13 +72,14 @@ class Checked:
     twin_distance: float | None  # None: the config could not be shrunken
 
 
-def check_model(model: LoadedModel, *, fresh: bool = False) -> Checked:
+def check_model(model: LoadedModel, kernels: Kernels = "auto", *, fresh: bool = False) -> Checked:
     """Passes silently or raises `ModelRefused` with the figure. A pass is kept in the cache folder for this content,
-    dtype, device type and these versions, unless `fresh` asks to run again. Takes a few short forwards.
+    dtype, device type, `kernels` and these versions, unless `fresh` asks to run again. Takes a few short forwards.
 
     Leaves the module with one of Transformers' own attentions.
     """
-    key = f"{model.fingerprint} {model.device.type} {_engine_hash()}"
+    runs = f"{kernels} {flare_kernels.is_installed()} {flare_kernels.is_interpreted()}"
+    key = f"{model.fingerprint} {model.device.type} {runs} {_engine_hash()}"
     known = cache_folder() / "checks" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
     if not fresh and (found := recall(known)) is not None:
         try:
@@ -83,7 +89,7 @@ def check_model(model: LoadedModel, *, fresh: bool = False) -> Checked:
     with _own_attention(model.module, model.name):
         reference = check_masks(model.module, model.device, model.name, 4)
         twin_distance = _check_twin(model)
-        distance, allowed = _check_itself(model, reference)
+        distance, allowed = _check_itself(model, reference, kernels)
     checked = Checked(distance, allowed, twin_distance)
     remember(known, json.dumps(asdict(checked)))
     return checked
@@ -123,11 +129,11 @@ def _check_twin(model: LoadedModel) -> float | None:
     return distance
 
 
-def _check_itself(model: LoadedModel, reference: str) -> tuple[float, float]:
+def _check_itself(model: LoadedModel, reference: str, kernels: Kernels) -> tuple[float, float]:
     """Distance of the engine's logits from the model's own, and what is allowed."""
     module, device = model.module, model.device
     rows = _random_rows(module, MODEL_TRIAL)
-    ours = _engine_logits(module, device, rows, MODEL_TRIAL)
+    ours = _engine_logits(module, device, rows, MODEL_TRIAL, kernels)
     plain = _plain_logits(module, device, rows, MODEL_TRIAL, reference)
     if model.dtype in (torch.float32, torch.float64):
         distance = _largest(ours, plain)
@@ -161,9 +167,15 @@ def _random_rows(module: Any, trial: Trial) -> tuple[list[int], list[int]]:
     return prefix + rest[:first], prefix + rest[first:]
 
 
-def _engine_logits(module: Any, device: torch.device, rows: tuple[list[int], list[int]], trial: Trial) -> torch.Tensor:
+def _engine_logits(
+    module: Any,
+    device: torch.device,
+    rows: tuple[list[int], list[int]],
+    trial: Trial,
+    kernels: Kernels = "torch",
+) -> torch.Tensor:
     """`[tokens, vocabulary]` in fp32 or wider: all of the first sequence, then the second's own tokens."""
-    forward = PackedForward(module, device)
+    forward = PackedForward(module, device, kernels)
     pool = KVPool(forward.probe(), trial.prefix + 2 * trial.total, poison=True)
     # The prefix lies in one run; all that follows is scattered over the rest of the pool.
     order = torch.randperm(2 * trial.total, generator=torch.Generator().manual_seed(1)).tolist()
@@ -222,6 +234,7 @@ def _mean(ours: torch.Tensor, plain: torch.Tensor) -> float:
 def _engine_hash() -> str:
     """A pass belongs to the code that was checked: the version and the files that compute."""
     digest = hashlib.sha256(flare_local.__version__.encode())
-    for file in ("attention.py", "plan.py", "forward.py", "pool.py", "self_check.py", "twin.py", "mask_probe.py"):
-        digest.update((Path(__file__).parent / file).read_bytes())
+    files = [Path(__file__).parent / f"{name}.py" for name in COMPUTING]
+    for file in [*files, *sorted(Path(flare_kernels.__path__[0]).glob("*.py"))]:
+        digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -1,1 +1,5 @@
-"""GPU kernels of flare_local, one kernel with its wrapper and its torch reference a file."""
+"""GPU kernels of flare_local: a file has the kernel, its asserting wrapper and its plain torch reference."""
+
+from flare_kernels.runtime import is_installed, is_interpreted
+
+__all__ = ["is_installed", "is_interpreted"]
