@@ -1,8 +1,6 @@
 """FLARE as a local engine with KV-cache reuse. This file is the table of contents; names load when first used."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # not of `typing`: nothing is imported before the command line watches for Ctrl-C
 if TYPE_CHECKING:
     from flare_local.api import (
         flare_direct,
@@ -67,4 +65,6 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(_HOME[name]), name)

@@ -12,13 +12,13 @@ from flare_local.cli import interrupt  # and nothing else: Ctrl-C is ours from t
 
 def main() -> None:
     """Runs the process: signals, the command, exit code. Never returns."""
-    interrupt.watch()
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without Unicode still gets every answer
     try:
+        interrupt.watch()
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")  # a terminal without Unicode still gets every answer
         code = run(sys.argv[1:])
-    except KeyboardInterrupt:  # a second one, while the first was being told
+    except KeyboardInterrupt:  # before anybody could tell it, or a second one while the first was being told
         code = 128 + (interrupt.received() or signal.SIGINT)
     interrupt.leave(code)
 

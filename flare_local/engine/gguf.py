@@ -63,12 +63,12 @@ def converted_folder(path: Path) -> Path:
 
 def _convert(path: Path, folder: Path) -> None:
     import torch
-    from tqdm.auto import tqdm
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig, modeling_gguf_pytorch_utils
 
     from flare_local.engine.quiet import quiet_transformers
 
-    modeling_gguf_pytorch_utils.tqdm = partial(tqdm, disable=None)  # its bar heeds no setting: a terminal's only
+    bar = modeling_gguf_pytorch_utils.tqdm  # heeds no setting of Transformers'; None: on a terminal only
+    modeling_gguf_pytorch_utils.tqdm = partial(bar, disable=None)
     try:
         with quiet_transformers():
             tokenizer = AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name)

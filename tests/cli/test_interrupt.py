@@ -268,6 +268,13 @@ def test_ask_ends_in_time_at_any_moment(moment: str, number: int, talker: Path, 
     assert ends_as_it_should(at_moment(moment, *words), number)
 
 
+def test_ask_ends_in_time_while_another_model_writes_questions(talker: Path, index: Path) -> None:
+    words = ["ask", "Who was Anna?", "--model", talker, "--index", index, "--question-model", talker, "--theta", "1"]
+    words += ["--query", "explicit", "--beta", "1", "--look-ahead", "200"]
+    process = at_moment("flare_local.policies.answering:Answering.ask", *words, delay=0.1)
+    assert ends_as_it_should(process, signal.SIGINT)
+
+
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Large enough that building takes seconds."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flare_local.cli.opening import QUESTION_SLOTS
 from flare_local.policies.methods import METHODS
 from tests.cli.shell import Said, Shell, is_one_clear_line
 
@@ -110,7 +111,7 @@ def test_a_batch_is_bound_to_the_question_model(shell: Shell, model: Path, other
     assert "The question model: " in said.out
     session = json.loads(Path("run/sessions.jsonl").read_text())
     assert session["question_model"]["counters"]["calls"] > 0
-    assert session["question_model"]["pool"]["slots"] > 0
+    assert session["question_model"]["pool"]["slots"] == QUESTION_SLOTS + 2 * 24
     refused = shell(*words, model)
     assert is_one_clear_line(refused, code=1)
     assert "question_model_fingerprint was " in refused.err

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ import flare_local
 from flare_local import Exemplar, Exemplars, Rules, flare_direct, no_retrieval, single_time
 from flare_local.engine.engine import Engine
 from flare_local.errors import FlareError, ModelError, PromptTooLong, UsageError
+from flare_local.policies.rules import QueryKind
 from flare_local.trace.events import Answer, Event, Search, Step
 from tests.engine.exactness import CorpusRetriever, tiny_loaded
 from tests.tiny_models import CONTEXT, tiny_questions
@@ -70,6 +72,30 @@ def test_a_stream_raises_what_went_wrong(engine: Engine) -> None:
 
     with pytest.raises(UsageError, match="question is empty"):
         asyncio.run(collect())
+
+
+def test_another_engine_writes_the_questions_of_explicit_queries(engine: Engine) -> None:
+    explicit = replace(RULES, query=QueryKind.EXPLICIT, theta=1.0, beta=0.9)
+
+    async def streamed(other: Engine) -> Event | Answer:
+        return [
+            each async for each in flare_direct.stream(engine, INDEX, QUESTIONS[0], **asked, question_engine=other)
+        ][-1]
+
+    asked = {"rules": explicit}
+    with Engine(tiny_loaded("mistral", torch.float64, 1, "metaspace"), slots=6000) as other:
+        answer = flare_direct(engine, INDEX, QUESTIONS[0], **asked, question_engine=other)
+        [one] = asyncio.run(flare_direct.many(engine, INDEX, QUESTIONS[:1], **asked, question_engine=other))
+        last = asyncio.run(streamed(other))
+        with pytest.raises(UsageError, match="explicit"):
+            flare_direct(engine, INDEX, QUESTIONS[0], rules=RULES, question_engine=other)
+        with pytest.raises(UsageError, match="explicit"):
+            single_time(engine, INDEX, QUESTIONS[0], **asked, question_engine=other)
+    assert answer.question_counters is not None
+    assert answer.question_counters.calls == sum(len(step.asked) for step in answer.steps) > 0
+    assert answer.config["question_model"] == "mistral"
+    assert isinstance(last, Answer)
+    assert answer.text == one.text == last.text
 
 
 def test_many_questions_get_the_answers_they_would_get_alone_in_their_order(engine: Engine) -> None:

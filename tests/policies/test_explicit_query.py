@@ -1,5 +1,6 @@
 """Explicit queries: a question for each improbable span, written by the same model."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from flare_local.policies.explicit_query import spans
 from flare_local.policies.flare_direct import flare_direct
 from flare_local.policies.prompt import exemplars_text
 from flare_local.policies.rules import QueryKind, Rules
+from flare_local.tasks.exemplars import NONE
 from flare_local.tasks.question_generation import question_exemplars, term_exemplars
 from flare_local.trace.events import Answer, Writing
 from tests.policies.layout import X, d, sure
@@ -43,6 +45,19 @@ def test_one_question_for_each_span_over_the_question_and_the_draft() -> None:
     assert retriever.queries == ["Who?", "Who was born?", "When?"]
     assert [w.text for w in answer.steps[0].asked] == [" Who was born?", " When?"]
     assert len(answer.writings) == 4
+
+
+def test_another_model_is_asked_with_its_own_tokens_and_chat_template() -> None:
+    lm, asker = ScriptedModel([DRAFT, sure(" Ada.", stop="eos")]), ScriptedModel([sure(" Ada?"), sure(" When?")])
+    asker.bos, asker.tail = (ord("<"),), (ord(">"),)
+    answer = asyncio.run(flare_direct(lm, ScriptedRetriever(), "Who?", NONE, PAPER, None, asker))
+    passage = "Who? Ada Borg was born in 1815."
+    assert asker.prompts == [f"<{question(passage, phrase)}>" for phrase in ("Borg", "1815.")]
+    assert len(lm.prompts) == 2
+    assert [writing.question_model for writing in answer.writings] == [False, True, True, False]
+    assert (answer.counters.calls, answer.counters.run) == (2, 14)
+    assert answer.question_counters is not None
+    assert (answer.question_counters.calls, answer.question_counters.run) == (2, 14)
 
 
 def test_the_passage_has_the_answer_so_far() -> None:
