@@ -7,7 +7,9 @@ from flare_local.metrics.statistic import Array, Figure, Table
 
 RESAMPLES = 10_000
 LEVEL = 0.95
-_CELLS = 4_000_000  # of one block of counts: 32 MB
+CELLS = 4_000_000  # of one block of counts: 32 MB
+_MOST_CELLS = 20_000_000  # of all blocks, a few seconds of drawing
+_FEWEST = 1_000  # resamples
 
 
 @dataclass(frozen=True)
@@ -24,19 +26,29 @@ def interval(table: Table, figure: Figure, seed: int = 0, resamples: int = RESAM
         return None
     import numpy
 
-    values = [figure(counts @ table.values / len(table.ids)) for counts in draws(len(table.ids), seed, resamples)]
-    return percentiles(numpy.concatenate(values))
+    return percentiles(numpy.concatenate([figure(means) for means in resampled_means(table.values, seed, resamples)]))
 
 
-def draws(questions: int, seed: int, resamples: int) -> Iterator[Array]:
-    """How often each question is in each resample: blocks of [resamples, questions]."""
+def resampled_means(values: Array, seed: int, resamples: int) -> Iterator[Array]:
+    """Means of `values` [questions, columns] over resampled questions: blocks of [resamples, columns].
+
+    Questions with equal values are drawn together, which changes no chance.
+    """
     import numpy
 
+    rows, counts = numpy.unique(values, axis=0, return_counts=True)
+    questions = len(values)
+    resamples = affordable(resamples, len(rows))
     random = numpy.random.default_rng(seed)
-    chances = numpy.full(questions, 1 / questions)
-    block = max(1, _CELLS // questions)
+    block = max(1, CELLS // len(rows))
     for first in range(0, resamples, block):
-        yield random.multinomial(questions, chances, size=min(block, resamples - first)).astype(numpy.float64)
+        drawn = random.multinomial(questions, counts / questions, size=min(block, resamples - first))
+        yield drawn @ rows / questions
+
+
+def affordable(resamples: int, numbers: int) -> int:
+    """How many resamples are made where each takes so many numbers: all, or fewer, but not below `_FEWEST`."""
+    return min(resamples, max(_FEWEST, _MOST_CELLS // numbers))
 
 
 def percentiles(values: Array) -> Interval | None:

@@ -38,7 +38,7 @@ def test_an_interval_is_the_same_for_the_same_seed_in_blocks_of_any_size(monkeyp
     first = interval(values, mean, seed=3)
     assert interval(values, mean, seed=3) == first
     assert interval(values, mean, seed=4) != first
-    monkeypatch.setattr("flare_local.metrics.bootstrap._CELLS", 1000)
+    monkeypatch.setattr("flare_local.metrics.bootstrap.CELLS", 1000)
     assert interval(values, mean, seed=3) == first
 
 
@@ -87,15 +87,31 @@ def test_the_exact_permutation_test_is_scipys() -> None:
         assert found.p_exchange == pytest.approx(theirs.pvalue)
 
 
-def test_the_drawn_permutation_test_is_near_the_exact_one() -> None:
+def test_the_drawn_permutation_test_is_near_scipys() -> None:
     rng = random.Random(3)
-    first, second = flips(rng, 80, 0.6), flips(rng, 80, 0.45)
+    first, second = ([rng.random() + shift for _ in range(40)] for shift in (0.1, 0.0))
     found = compare(table(first), table(second))
+    apart = numpy.subtract(first, second)
+    theirs = stats.permutation_test((apart,), numpy.mean, permutation_type="samples", n_resamples=20_000, rng=1)
     assert not found.exact
-    assert found.p_exchange == pytest.approx(
-        sign_test(found.better, found.worse), abs=0.02
-    )  # equal steps: the same test
-    assert found.p_exchange == compare(table(first), table(second)).p_exchange
+    assert 0.01 < found.p_exchange == pytest.approx(theirs.pvalue, abs=0.02)
+    assert found == compare(table(first), table(second))
+
+
+def test_right_and_wrong_are_compared_exactly_on_many_questions() -> None:
+    rng = random.Random(3)
+    first, second = flips(rng, 3000, 0.52), flips(rng, 3000, 0.5)
+    found = compare(table(first), table(second))
+    assert found.exact
+    assert found.p_exchange == pytest.approx(found.p_sign)  # equal steps: the same test
+
+
+def test_blocks_of_any_size_draw_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(3)
+    first, second = (table([rng.random() for _ in range(40)]) for _ in range(2))
+    found = compare(first, second)
+    monkeypatch.setattr("flare_local.metrics.paired.CELLS", 1000)
+    assert compare(first, second) == found
 
 
 def test_a_comparison_is_over_shared_questions_in_any_order() -> None:
