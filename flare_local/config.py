@@ -14,6 +14,7 @@ from flare_local.option import About, Limit, at_least, between, check_all
 
 MAX_FORWARD_TOKENS = 512  # as in flare_local.engine.engine, which imports torch
 
+Kernels = Literal["auto", "torch", "triton"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16", "float64"]
 Bm25 = Literal["default", "paper"]
 Method = Literal[
@@ -117,6 +118,9 @@ class ModelOptions:
     max_forward_tokens: Annotated[
         int, About("Most new tokens in one forward; longer prompts run in chunks.", at_least(1))
     ] = MAX_FORWARD_TOKENS
+    kernels: Annotated[
+        Kernels, About("What computes attention and scores; auto is triton where all of the model is on NVIDIA GPUs.")
+    ] = "auto"
 
     def __post_init__(self) -> None:
         check_all(self)

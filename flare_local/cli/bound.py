@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Options that change how fast an answer comes and how much memory it takes, but not the answer; and those that name
 # files whose content is bound instead. An option that is not listed here is bound.
-FREE = {"device", "device_map", "offload_folder", "kv_memory", "reuse", "max_forward_tokens"}
+FREE = {"device", "device_map", "offload_folder", "kv_memory", "reuse", "max_forward_tokens", "kernels"}
 FREE |= {"trust_remote_code", "allow_pickle", "search_ahead", "warm"}
 BY_CONTENT = {"model", "question_model", "revision", "dtype", "index", "exemplars"}
 

@@ -162,6 +162,7 @@ def open_engine(options: ModelOptions, most_slots: int | None = None) -> "Engine
         most_slots=most_slots,
         reuse=options.reuse,
         max_forward_tokens=options.max_forward_tokens,
+        kernels=options.kernels,
         warm=options.warm,
     )
 

@@ -119,7 +119,7 @@ def test_a_likely_slip_in_the_environment_is_refused_and_strangers_are_not() -> 
         ("seed", "-1"), ("dtype", "float8"), ("device", "tpu"), ("kv_memory", "0"), ("kv_memory", "4"),
         ("kv_memory", "lots"), ("context", "0"), ("k1", "-1"), ("b", "2"), ("query_tokens", "0"),
         ("bm25", "papr"), ("schedule", "x"), ("method", "flare"), ("first_sentence", "maybe"), ("splitter", "spacy"),
-        ("max_forward_tokens", "0"),
+        ("max_forward_tokens", "0"), ("kernels", "cuda"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_refused_naming_flag_value_and_what_is_allowed(flag: str, value: str) -> None:
