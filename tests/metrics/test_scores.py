@@ -207,3 +207,18 @@ def test_results_are_read_from_a_file(tmp_path: Path) -> None:
         read_predictions(path)
     with pytest.raises(UsageError, match="does not exist"):
         read_predictions(tmp_path / "none.jsonl")
+
+
+def test_the_program_of_the_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
+    program = page.split("```python\n")[1].split("```")[0]
+    rows = [{"id": number, "question": "Where?", "answer": "Sund"} for number in (1, 2)]
+    (tmp_path / "dev.json").write_text(json.dumps(rows))
+    for name in ("flare", "single"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.jsonl").write_text("".join(json.dumps(line(id)) + "\n" for id in "12"))
+    monkeypatch.chdir(tmp_path)
+    exec(program, {})
+    assert "EM 1.0 Interval(low=1.0, high=1.0)" in capsys.readouterr().out
