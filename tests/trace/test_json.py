@@ -29,7 +29,8 @@ def written(answer: Answer, full: bool = False) -> Any:
 
 def test_an_answer_has_these_keys() -> None:
     assert list(written(an_answer())) == [
-        "question", "method", "schedule", "answer", "stop_reason", "search", "steps", "counters", "config", "versions",
+        "question", "method", "schedule", "answer", "stop_reason", "search", "steps", "counters", "question_counters",
+        "config", "versions",
     ]  # fmt: skip
 
 
