@@ -1,4 +1,4 @@
-"""What had to be run, and what was run: two tries of token ids, kept over the whole life of an engine."""
+"""What had to be run, and what was run: tries of token ids, kept over the whole life of an engine."""
 
 from collections.abc import Sequence
 
@@ -51,7 +51,10 @@ class Ledger:
 
     def __init__(self) -> None:
         self._called = _Trie()  # prompts, and outputs up to their cut
-        self._run = _Trie()  # sequences whose tokens went through the model and were kept
+        self._run = (
+            _Trie()
+        )  # sequences whose tokens were run and kept, here or before they were loaded
+        self._loaded = _Trie()  # prefixes that did not go through the model here
 
     def ran(self, ids: Sequence[int], begin: int, to: Counters) -> None:
         """Books on `to` that the tokens from `begin` to the end of the sequence `ids` were run and kept."""
@@ -60,11 +63,16 @@ class Ledger:
         to.useful += max(0, self._called.match(ids) - new)
         self._run.add(ids)
 
+    def loaded(self, ids: Sequence[int]) -> None:
+        """Takes in that K and V of `ids` were loaded: they are no work of this engine, and running them again is."""
+        self._run.add(ids)
+        self._loaded.add(ids)
+
     def called(self, ids: Sequence[int], to: Counters) -> None:
         """Books on `to` a finished call: `ids` are its prompt and its output up to the cut."""
         before = self._called.match(ids)
         to.floor += len(ids) - before
-        to.useful += max(0, self._run.match(ids) - before)
+        to.useful += max(0, self._run.match(ids) - max(before, self._loaded.match(ids)))
         self._called.add(ids)
 
 

@@ -6,6 +6,7 @@ Tensors of prefix number i, whose first tokens may stand in an earlier prefix al
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,8 @@ class Snapshot:
     @classmethod
     def open(cls, path: Path) -> "Snapshot":
         """Opens the file at `path` and reads its header. Raises `SnapshotFault` with the reason."""
-        if not path.is_file():  # nor does reading a pipe end
-            what = "is no file" if path.exists() else "does not exist"
+        if not os.path.isfile(path):  # reading a pipe would never end
+            what = "is no file" if os.path.exists(path) else "does not exist"
             raise SnapshotFault(f"{path} {what}.", "Give a file that `flare-local warm` wrote.")
         try:
             return cls(path, safe_open(path, framework="pt"))

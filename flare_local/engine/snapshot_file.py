@@ -26,7 +26,7 @@ class SnapshotFile:
         """
         self.path = Path(os.path.realpath(path))
         self._beside = self.path.with_name(f".{self.path.name}.{os.getpid()}.unfinished")
-        if path.exists() and not (path.is_file() and _is_snapshot(path)):
+        if os.path.exists(path) and not (os.path.isfile(path) and _is_snapshot(path)):
             raise UsageError(f"{path} exists and is no snapshot; it is not replaced.", "Give --out another name.")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

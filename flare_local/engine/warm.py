@@ -5,6 +5,7 @@ from math import ceil
 
 import torch
 
+from flare_local.engine.ledger import Ledger
 from flare_local.engine.pool import KVPool
 from flare_local.engine.prefix_tree import Node, PrefixTree
 from flare_local.engine.slots import Run, slot_ids, split
@@ -23,7 +24,7 @@ def check_room(prefixes: Sequence[Ids], pool: KVPool) -> None:
         )
 
 
-def load(tree: PrefixTree, snapshot: Snapshot) -> int:
+def load(tree: PrefixTree, snapshot: Snapshot, ledger: Ledger) -> int:
     """Puts a snapshot that was checked into the tree, as idle prefixes like any other; says how many tokens are new.
 
     What is there already stays. Raises `PoolTooSmall` where calls on their way hold too much of the pool.
@@ -38,6 +39,7 @@ def load(tree: PrefixTree, snapshot: Snapshot) -> int:
             if known < len(ids):
                 held[-1] = _append(tree, node, snapshot, number, known)
                 new += len(ids) - known
+            ledger.loaded(ids)
     finally:
         for node in held:
             tree.unlock(node)
