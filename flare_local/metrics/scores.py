@@ -68,14 +68,26 @@ class Scores:
         return Table.of({id: tuple(row.get(name) for name in measure.of) for id, row in self.values.items()})
 
 
-def score(task: str, items: Iterable[Item], predictions: Iterable[Prediction], judges: Judges, k: int = K) -> Scores:
+def score(
+    task: str,
+    items: Iterable[Item],
+    predictions: Iterable[Prediction],
+    judges: Judges,
+    k: int = K,
+    judged: Mapping[str, Values] | None = None,
+) -> Scores:
     """Judges every prediction of an item; items without one are not judged.
 
-    `k`: depth at which each answer's first search is judged; that of the run's `top_k` says most.
+    `k`: depth at which each answer's first search is judged; that of the run's `top_k` says most. `judged`: what `judge`
+    has said of some of these predictions before, by id; they are not judged again.
     """
     by_id = {item.id: item for item in items}
     known = [each for each in predictions if each.id in by_id]
-    values = {each.id: judge(task, by_id[each.id], each, judges) for each in known}
+    before = judged or {}
+    values = {
+        each.id: dict(before[each.id]) if each.id in before else judge(task, by_id[each.id], each, judges)
+        for each in known
+    }
     why = dict(judges.why)
     by = told_by(by_id.values(), known)
     if isinstance(by, By):

@@ -173,6 +173,15 @@ def test_runs_are_compared_on_the_questions_that_both_have() -> None:
     assert "support" not in found
 
 
+def test_what_was_judged_before_is_not_judged_again() -> None:
+    prediction = read_prediction(line())
+    before = {"1": {"em": 0.25, "calls": 7.0}}
+    found = score("2wiki", [SUND], [prediction], Judges(), judged=before)
+    assert found.values["1"]["em"] == 0.25
+    assert found.values["1"]["support"] == 0.5  # of the whole run: found anew
+    assert "support" not in before["1"]
+
+
 def test_calibration_of_a_run() -> None:
     predictions = [
         Prediction("1", "the answer is Sund.", probabilities=(0.95, 0.85)),
