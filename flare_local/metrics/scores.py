@@ -78,8 +78,8 @@ def score(
 ) -> Scores:
     """Judges every prediction of an item; items without one are not judged.
 
-    `k`: depth at which each answer's first search is judged; that of the run's `top_k` says most. `judged`: what `judge`
-    has said of some of these predictions before, by id; they are not judged again.
+    `k`: depth at which each answer's first search is judged; that of the run's `top_k` says most. `judged`: what
+    `judge` has said of some of these predictions before, by id; they are not judged again.
     """
     by_id = {item.id: item for item in items}
     known = [each for each in predictions if each.id in by_id]
