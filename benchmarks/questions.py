@@ -4,9 +4,11 @@ import argparse
 import json
 from pathlib import Path
 
+JSONL = "JSONL, one question a line, written as they finish"
 
-def parser(description: str) -> argparse.ArgumentParser:
-    """The options of a benchmark. The defaults are the embedded model, town and questions."""
+
+def parser(description: str, out: str = JSONL) -> argparse.ArgumentParser:
+    """The options of a benchmark. The defaults are the embedded model, town and questions. `out`: what --out takes."""
     options = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     options.add_argument("--model", help="hub name, folder or GGUF file (the embedded one)")
     options.add_argument("--index", help="index of the corpus (the embedded one)")
@@ -17,7 +19,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     options.add_argument("--top-k", type=int, default=2)
     options.add_argument("--max-new-tokens", type=int, default=256)
     options.add_argument("--end-after", default="answer is")
-    options.add_argument("--out", type=Path, required=True, help="JSONL, one question a line, written as they finish")
+    options.add_argument("--out", type=Path, required=True, help=out)
     return options
 
 
