@@ -52,6 +52,8 @@ class Kind(StrEnum):
     NOTE = "note"  # something that happened, without a length
 
 
+VERBS = frozenset({Kind.WAIT, Kind.SEARCH})  # of a question
+AT_ONCE = "at once"  # the name of tracks for verbs of a question that has another on its way
 FORWARDS = frozenset({Kind.PREFILL, Kind.DECODE, Kind.VERIFY, Kind.MIXED})
 
 
@@ -115,21 +117,37 @@ class Recorder:
         self.done: deque[Span | Track] = deque()  # a track stands before its first span
         self.open: dict[int, Span] = {}  # by id
         self._numbers = count(1)
-        self._threads: dict[int, int] = {}  # thread -> its track
+        self._threads = threading.local()
+        self._waiting: set[int] = set()  # tracks of questions that have a verb on its way
+        self._questions: dict[int, int] = {}  # track beside a question -> that one
+        self._spare: dict[int, list[int]] = {}  # question -> tracks for verbs beside that one
 
     def track(self, name: str, of: int | None) -> int:
-        """A new line of the timeline; see `Track`."""
+        """A new line of the timeline; see `Track`. What is done beside something that is beside a question is too."""
+        if of:
+            of = self._questions.get(of, of)
         track = Track(next(self._numbers), name, of)
+        if of:
+            self._questions[track.number] = of
         self.done.append(track)
         return track.number
 
     def thread(self) -> int:
         """The track of the thread that asks."""
-        ident = threading.get_ident()
-        number = self._threads.get(ident)
+        number = getattr(self._threads, "track", None)
         if number is None:
-            number = self._threads[ident] = self.track(threading.current_thread().name, None)
-        return number
+            number = self._threads.track = self.track(threading.current_thread().name, None)
+        return int(number)
+
+    def free(self, question: int) -> int:
+        """A track for a verb of the question: its own, or one beside it while another verb is on its way there."""
+        tracks = [question, *self._spare.get(question, ())]
+        found = next((track for track in tracks if track not in self._waiting), None)
+        if found is None:
+            found = self.track(AT_ONCE, question)
+            self._spare.setdefault(question, []).append(found)
+        self._waiting.add(found)
+        return found
 
     def begin(self, kind: Kind, name: str, track: int, question: int, about: Mapping[str, Any]) -> Span:
         """A span that begins now."""
@@ -140,6 +158,8 @@ class Recorder:
     def end(self, span: Span) -> None:
         """Takes a span that has ended."""
         self.open.pop(id(span), None)
+        if span.kind in VERBS:
+            self._waiting.discard(span.track)
         self.done.append(span)
 
 
@@ -192,9 +212,10 @@ def question_span(text: str, about: About | None = None) -> Span | _Nothing:
 
 def verb(kind: Kind, name: str, about: About | None = None) -> Span | _Nothing:
     """What the task's question waits for in the `with` block."""
-    to, track = _recorder, _question.get()
-    if to is None or not track:
+    to, question = _recorder, _question.get()
+    if to is None or not question:
         return _NOTHING
+    track = to.free(question)
     return to.begin(kind, name, track, track, about() if about is not None else {})
 
 

@@ -6,6 +6,7 @@ Only proposals: the final query is always searched, and where it finds the same 
 import asyncio
 import contextlib
 import time
+from contextvars import copy_context
 
 from flare_local.engine.call import WatchedModel
 from flare_local.errors import FlareError
@@ -25,6 +26,7 @@ class Ahead:
     def __init__(self, run: Answering) -> None:
         self._run = run
         self._loop = asyncio.get_running_loop()
+        self._context = copy_context()  # the question's, not that of the engine's thread
         self._tokens: list[int] = []
         self._text = ""
         self._words = ""  # the query so far: tokens below beta left out
@@ -67,7 +69,7 @@ class Ahead:
 
     def _saw(self, token: int, probability: float) -> None:
         with contextlib.suppress(RuntimeError):  # the event loop is closed: nobody waits for this answer any more
-            self._loop.call_soon_threadsafe(self._take, token, probability)
+            self._loop.call_soon_threadsafe(self._take, token, probability, context=self._context)
 
     def _take(self, token: int, probability: float) -> None:
         rules = self._run.rules

@@ -6,18 +6,19 @@ forbids all but its own style.
 
 from collections.abc import Iterator, Sequence
 
-from flare_local.profile.account import Account, Piece, own_times, takes_part, within
+from flare_local.profile.account import Account, Piece, own_times, ran_by, takes_part, within
 from flare_local.profile.markup import escaped
 from flare_local.profile.names import GROUPS, LABELS
 from flare_local.profile.reader import Profile
-from flare_local.profile.step_card import card
-from flare_local.profile.steps import Verb, steps_of
+from flare_local.profile.step_card import card, legend
+from flare_local.profile.steps import StepView, Verb, steps_of
 from flare_local.profile.style import COLOURS, CSS
-from flare_local.profile.summary import QuestionSummary, Summary, what_of
-from flare_local.profile.timeline import Block, Lane, blocks_of, drawing, merged
-from flare_local.spans import FORWARDS, Kind, Span
+from flare_local.profile.summary import QuestionSummary, Summary, accepted_of, what_of
+from flare_local.profile.timeline import Block, Lane, blocks_of, drawing, duration, merged
+from flare_local.spans import AT_ONCE, FORWARDS, VERBS, Kind, Span
 
 MOST = 20  # questions that are drawn; the slowest, where there are more
+LEAST = 0.001  # of the time, that a legend names
 DETAIL = 4000  # a lane draws gaps longer than a 4,000th of its length
 ROLES = {
     "draft": ("draft", "#5a7fd6"),
@@ -70,7 +71,7 @@ def _start_lanes(profile: Profile, starting: Sequence[Span]) -> list[Lane]:
     threads: dict[int, list[Block]] = {}
     for piece in own_times(starting):
         span = piece.span
-        tip = f"{what_of(span)}, {(piece.ended - piece.began) / 1e6:.0f} ms"
+        tip = f"{what_of(span)}, {duration(piece.ended - piece.began)}"
         threads.setdefault(span.track, []).append(
             Block(piece.began, piece.ended, COLOURS[span.kind], tip, LABELS[span.kind])
         )
@@ -82,12 +83,18 @@ def _bar(account: Account) -> Iterator[str]:
     present = [kind for kinds in GROUPS.values() for kind in kinds if account.wall.get(kind)]
     for kind in present:
         share = account.wall[kind] / max(1, account.length)
-        tip = f"{LABELS[kind]}: {account.wall[kind] / 1e6:.1f} ms, {share:.1%}"
+        tip = f"{LABELS[kind]}: {duration(account.wall[kind])}, {share:.1%}"
         yield f'<i style="flex:{share:.5f} 0 0;background:{COLOURS[kind]}" title="{escaped(tip)}"></i>'
     yield '</div><div class="legend">'
+    small = 0
     for kind in sorted(present, key=lambda kind: account.wall[kind], reverse=True):
+        if account.wall[kind] < LEAST * account.length:
+            small += account.wall[kind]
+            continue
         yield f'<span><b style="background:{COLOURS[kind]}"></b>{LABELS[kind]}'
-        yield f"<span>{account.wall[kind] / 1e6:,.1f} ms</span></span>"
+        yield f"<span>{duration(account.wall[kind])}</span></span>"
+    if small:
+        yield f"<span>the rest<span>{duration(small)}</span></span>"
     yield "</div>"
 
 
@@ -129,11 +136,14 @@ def _question(profile: Profile, summary: QuestionSummary, pieces: Sequence[Piece
     )
     yield from _bar(summary.account)
     yield "<h3>Timeline</h3>"
-    yield drawing(_lanes(profile, span, verbs, pieces), span.began, span.ended)
-    yield f"<h3>Steps</h3>{''.join(card(step, theta, beta) for step in steps)}</section>"
+    yield drawing(_lanes(profile, span, steps, verbs, pieces), span.began, span.ended)
+    yield f'<h3>Steps</h3><p class="quiet">{legend(theta, beta)}</p>'
+    yield f"{''.join(card(step, theta, beta) for step in steps)}</section>"
 
 
-def _lanes(profile: Profile, question: Span, verbs: Sequence[Verb], pieces: Sequence[Piece]) -> list[Lane]:
+def _lanes(
+    profile: Profile, question: Span, steps: Sequence[StepView], verbs: Sequence[Verb], pieces: Sequence[Piece]
+) -> list[Lane]:
     here = within(pieces, question.began, question.ended)
     gap = (question.ended - question.began) // DETAIL
     mine = [piece for piece in here if piece.span.kind in FORWARDS and takes_part(piece.span, question.track, profile)]
@@ -146,19 +156,32 @@ def _lanes(profile: Profile, question: Span, verbs: Sequence[Verb], pieces: Sequ
     host = [
         piece for piece in here if piece.span.kind in GROUPS["host work"] and piece.span.question in (0, question.track)
     ]
-    beside = [
-        piece
-        for piece in here
-        if piece.span.kind is Kind.SEARCH and profile.tracks[piece.span.track].of == question.track
-    ]
+    ahead = {track.number for track in profile.tracks.values() if track.of == question.track and track.name != AT_ONCE}
+    beside = [piece for piece in here if piece.span.kind in VERBS and piece.span.track in ahead]
     forwards = sorted([*mine, *others], key=lambda piece: piece.began)
-    lanes = [Lane("asked for", [_verb_block(verb) for verb in verbs]), Lane("forwards", blocks_of(forwards))]
+    lanes = [
+        Lane("asked for", [_verb_block(verb, steps) for verb in verbs]),
+        Lane("forwards", blocks_of(forwards, _said_of_proposals(profile, mine))),
+    ]
     if beside:
-        lanes.append(Lane("searched ahead", blocks_of(beside)))
-    return [*lanes, Lane("host work", blocks_of(merged(host, gap)))]
+        lanes.append(Lane("ahead", blocks_of(beside, {})))
+    return [*lanes, Lane("host work", blocks_of(merged(host, gap), {}))]
 
 
-def _verb_block(verb: Verb) -> Block:
+def _said_of_proposals(profile: Profile, forwards: Sequence[Piece]) -> dict[int, str]:
+    right = accepted_of(profile)
+    said = {}
+    for span in (piece.span for piece in forwards):
+        proposals = sum(ran.proposals for ran in ran_by(span))
+        if proposals:
+            said[id(span)] = f", {sum(right.get(id(span), []))} of {proposals} proposals right"
+    return said
+
+
+def _verb_block(verb: Verb, steps: Sequence[StepView]) -> Block:
     name, colour = ROLES[verb.role]
-    tip = f"step {verb.step}: {name}, {(verb.span.ended - verb.span.began) / 1e6:.1f} ms"
-    return Block(verb.span.began, verb.span.ended, colour, tip, name)
+    if verb.role == "draft" and verb.step <= len(steps):
+        step = steps[verb.step - 1]
+        name = "draft: kept" if step.accepted else "draft: unsure" if step.triggered else name
+    tip = f"step {verb.step}: {name}, {duration(verb.span.ended - verb.span.began)}"
+    return Block(verb.span.began, verb.span.ended, colour, tip, name, least=3.0)

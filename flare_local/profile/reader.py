@@ -31,7 +31,8 @@ class Profile:
     @property
     def questions(self) -> list[Span]:
         """One span a question, in the order in which they were begun."""
-        return [span for span in self.spans if span.kind is Kind.POLICY and self.tracks[span.track].of == 0]
+        found = [span for span in self.spans if span.kind is Kind.POLICY and self.tracks[span.track].of == 0]
+        return sorted(found, key=lambda span: (span.began, span.track))
 
     def question_of(self, track: int) -> int:
         """The track of the question that `track` belongs to; 0: none."""

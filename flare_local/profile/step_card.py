@@ -1,6 +1,7 @@
 """One step on the page: the draft with its improbable words, what was searched, and the sentence that came of it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from flare_local.profile.markup import escaped
 from flare_local.profile.steps import StepView, Token, Written
@@ -9,6 +10,15 @@ from flare_local.profile.steps import StepView, Token, Written
 def card(step: StepView, theta: float, beta: float) -> str:
     """A definition list. Probabilities below `theta` are yellow, the deeper the lower; below `beta` red."""
     return f'<dl class="step">{"".join(_rows(step, theta, beta))}</dl>'
+
+
+def legend(theta: float, beta: float) -> str:
+    """What the colours of words mean."""
+    return (
+        f'Words under theta {theta:g} <span class="low" style="--much:60%">like this</span>, under beta {beta:g} '
+        '<span class="lower">like this</span>. <span class="right">Underlined</span>: proposed, and found right by a '
+        "forward that had to run."
+    )
 
 
 def _rows(step: StepView, theta: float, beta: float) -> Iterator[str]:
@@ -41,7 +51,9 @@ def _row(name: str, content: str) -> str:
 def _words(written: Written, theta: float, beta: float) -> str:
     if not written.tokens:
         return f'<span class="quiet">nothing ({escaped(written.stop)})</span>'
-    return f'<span class="words">{"".join(_word(token, theta, beta) for token in written.tokens)}</span>'
+    first = replace(written.tokens[0], text=written.tokens[0].text.lstrip(" "))
+    words = [_word(token, theta, beta) for token in (first, *written.tokens[1:])]
+    return f'<span class="words">{"".join(words)}</span>'
 
 
 def _word(token: Token, theta: float, beta: float) -> str:

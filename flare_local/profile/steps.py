@@ -7,7 +7,7 @@ from typing import Any
 from flare_local.profile.account import ran_by
 from flare_local.profile.reader import Profile
 from flare_local.profile.summary import accepted_of
-from flare_local.spans import FORWARDS, Kind, Span
+from flare_local.spans import AT_ONCE, FORWARDS, VERBS, Kind, Span
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class Verb:
 
 def steps_of(profile: Profile, question: Span) -> tuple[list[StepView], list[Verb]]:
     """The steps of a question that were done, and all its verbs."""
-    mine = [span for span in profile.spans if span.track == question.track and span.kind in (Kind.WAIT, Kind.SEARCH)]
+    beside = {track.number for track in profile.tracks.values() if (track.of, track.name) == (question.track, AT_ONCE)}
+    mine = [span for span in profile.spans if span.track in {question.track, *beside} and span.kind in VERBS]
     known = _proposed(profile, question)
     steps: list[StepView] = []
     verbs: list[Verb] = []

@@ -1,6 +1,6 @@
 """Timelines of the page, as SVG."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from flare_local.profile.account import Piece
@@ -23,6 +23,7 @@ class Block:
     colour: str
     tip: str
     label: str = ""  # shown where it fits
+    least: float = 0.7  # width, in units of the picture: even the shortest is seen
 
 
 @dataclass(frozen=True)
@@ -50,20 +51,24 @@ def drawing(lanes: Sequence[Lane], began: int, ended: int) -> str:
     return "".join(parts) + "</svg>"
 
 
-def blocks_of(pieces: Iterable[Piece]) -> list[Block]:
-    """Own times as blocks; neighbours of one kind that nearly touch are one, so that a page stays small."""
+def blocks_of(pieces: Iterable[Piece], right: Mapping[int, str]) -> list[Block]:
+    """Own times as blocks. `right`: by id of a forward's span, what is to be said of its proposals."""
     made: list[Block] = []
     for piece in pieces:
         span = piece.span
         tokens = f", {span.about['tokens']} tokens" if isinstance(span.about.get("tokens"), int) else ""
-        milliseconds = (piece.ended - piece.began) / 1e6
-        tip = f"{LABELS[span.kind]} {milliseconds:.1f} ms{tokens} at {piece.began / 1e9:.3f} s"
+        tip = f"{LABELS[span.kind]} {duration(piece.ended - piece.began)}{tokens}{right.get(id(span), '')}"
         made.append(Block(piece.began, piece.ended, COLOURS[span.kind], tip))
     return made
 
 
+def duration(nanoseconds: int) -> str:
+    """Seconds from half a second on, else milliseconds."""
+    return f"{nanoseconds / 1e9:,.2f} s" if nanoseconds >= 5e8 else f"{nanoseconds / 1e6:.1f} ms"
+
+
 def merged(pieces: Sequence[Piece], gap: int) -> list[Piece]:
-    """Pieces of one colour that are less than `gap` ns apart, made one."""
+    """Pieces of one colour that are less than `gap` ns apart, made one, so that a page stays small."""
     made: list[Piece] = []
     for piece in pieces:
         last = made[-1] if made else None
@@ -80,7 +85,7 @@ def _colour(piece: Piece) -> str:
 
 def _block(block: Block, top: int, began: int, ended: int) -> Iterator[str]:
     at, end = _x(block.began, began, ended), _x(block.ended, began, ended)
-    width = max(0.7, end - at)
+    width = max(block.least, end - at)
     yield (
         f'<rect x="{at:.2f}" y="{top}" width="{width:.2f}" height="{LANE}" fill="{block.colour}" rx="1.5">'
         f"<title>{escaped(block.tip)}</title></rect>"
