@@ -9,12 +9,56 @@ from flare_local.policies.explicit_query import span_text, spans
 from flare_local.policies.methods import METHODS
 from flare_local.trace.events import Answer, Step
 from tests.engine.exactness import rules_of
-from tests.fuzz.program import LONG, Program
+from tests.fuzz.program import ARCHITECTURES, LONG, Program
 from tests.oracle.options import Options
 
 KINDS = [f"{method}, {schedule}" for method in METHODS for schedule in ("paper", "released")]
-LEAST_ALONE: dict[str, int] = {}
-LEAST_AT_ONCE: dict[str, int] = {}
+LEAST_ALONE = {  # of 440 answers
+    **dict.fromkeys(KINDS, 6),
+    **dict.fromkeys(ARCHITECTURES, 10),
+    "triggered": 100,
+    "drafts accepted in full": 10,
+    "drafts accepted in part": 10,
+    "drafts accepted not at all": 10,
+    "explicit, no span": 15,
+    "explicit, one span": 15,
+    "explicit, several spans": 10,
+    "explicit, several queries": 5,
+    "search calls that found documents": 3,
+    "search calls that found nothing": 3,
+    "search calls without a query": 3,
+    "follow-up questions searched": 5,
+    "follow-up questions without words": 3,
+    "prompts without documents that were found": 60,
+    "prompts with a shortened document": 20,
+    "prompts without exemplars": 30,
+    "refused": 6,
+    "searched ahead": 10,
+    "paused answers": 8,
+    "ended by eos": 10,
+    "ended by stop": 1,
+    "ended by length": 50,
+    "ended by max_sentences": 15,
+    "ended by end_after": 5,
+}
+LEAST_AT_ONCE = {  # of 60 programs, 480 answers
+    **dict.fromkeys(KINDS, 8),
+    "programs with pauses": 40,
+    "paused answers": 100,
+    "tokens recomputed": 10_000,
+    "explicit, no span": 10,
+    "explicit, one span": 10,
+    "explicit, several spans": 8,
+    "search calls that found documents": 5,
+    "search calls that found nothing": 5,
+    "search calls without a query": 5,
+    "follow-up questions searched": 5,
+    "prompts without documents that were found": 30,
+    "prompts with a shortened document": 8,
+    "prompts without exemplars": 20,
+    "refused": 3,
+    "searched ahead": 10,
+}
 
 
 @dataclass

@@ -86,10 +86,15 @@ def compare(pair: Pair, options: Options, question: str, own: Trace | None, answ
 def slots_for(program: Program, expected: list[Trace | None]) -> int:
     """Slots of the pool: what the longest call needs, and some.
 
-    In fp32 the product's calls may, at a near tie, be others than the oracle's: there twice as much.
+    A question may be refused after some calls, of which nothing is known but that they fit the context. In fp32 the
+    product's calls may, at a near tie, be others than the oracle's: there twice as much.
     """
     calls = [call for trace in expected if trace is not None for call in trace["calls"]]
-    longest = max((len(call["prompt"]) + call["limit"] for call in calls), default=ROOM)
+    needs = [len(call["prompt"]) + call["limit"] for call in calls]
+    needs += [
+        options.context or 0 for (options, _), trace in zip(program.cases, expected, strict=True) if trace is None
+    ]
+    longest = max(needs)
     if program.spare is None:
         return ROOM
     return longest * (1 if program.dtype == torch.float64 else 2) + program.spare
