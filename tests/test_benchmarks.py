@@ -1,19 +1,26 @@
 """The benchmarks run from end to end on a tiny model and a small index."""
 
+import importlib
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from benchmarks.plot import Bars, Curves, draw
+from benchmarks.table import each_further, exponent, percentile
 from flare_local.policies.methods import METHODS
 from flare_local.retrieval.build import build_index
 from tests.engine.tiny import save_tiny
 from tests.tiny_models import tiny_questions, tiny_text
 
 ROOT = Path(__file__).parents[1]
+Here = Callable[..., tuple[str, list[dict[str, Any]]]]  # what a benchmark printed, and the lines it wrote
 
 
 @pytest.fixture(scope="module")
@@ -60,3 +67,97 @@ def test_the_engine_is_compared_with_generate_in_turn(arguments: list[str]) -> N
     printed = run("afresh", *arguments, "--dtype", "float32")
     assert "the same answer for 2 of 2 questions" in printed
     assert printed.count(" times; ") == 2
+
+
+def run_here(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], module: str, *arguments: str
+) -> tuple[str, list[dict[str, Any]]]:
+    """What a benchmark printed, and the lines that it wrote into the folder that follows --out, its last argument."""
+    monkeypatch.setattr(sys, "argv", [module, *arguments])
+    importlib.import_module(f"benchmarks.{module}").main()
+    (file,) = [file for file in Path(arguments[-1]).glob("*.jsonl") if not file.name.startswith("made-up")]
+    return capsys.readouterr().out, [json.loads(line) for line in file.read_text().splitlines()]
+
+
+@pytest.fixture
+def here(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], tmp_path: Path
+) -> Here:
+    """Runs a benchmark of the engine in this process."""
+
+    def run_it(module: str, *named: str) -> tuple[str, list[dict[str, Any]]]:
+        return run_here(monkeypatch, capsys, module, *arguments, *named, "--quick", "--out", str(tmp_path / "out"))
+
+    return run_it
+
+
+def test_the_stages_of_cold_and_warm_answers_add_up(here: Here) -> None:
+    printed, rows = here("latency")
+    assert printed.count("same answer") == 2
+    for row in rows:
+        stages = sum(row[f"{stage}_ms"] for stage in ("prefill", "decode", "verify", "search", "other"))
+        assert stages / 1000 == pytest.approx(row["seconds"], rel=0.2)
+    assert all(row["reused"] for row in rows if row["kind"] == "warm")
+
+
+def test_answers_are_the_same_at_every_concurrency(here: Here) -> None:
+    printed, rows = here("throughput", "--concurrency", "1", "2")
+    assert printed.count("2 of 2") == 2
+    assert [row["concurrency"] for row in rows] == [1, 2]
+
+
+def test_every_device_off_changes_costs_and_no_answer(here: Here) -> None:
+    printed, rows = here("ablation", "--search-ms", "20", "--dtype", "float64")
+    assert printed.count("2 of 2") == 8
+    runs = {row["arm"]: row["run"] for row in rows if row["question"] == rows[0]["question"]}
+    assert len(runs) == 10
+    assert runs["no reuse of K and V"] > 2 * runs["everything on"]
+    assert runs["no early stop"] > runs["everything on"]
+    assert "with --search-ahead" in printed
+
+
+def test_growth_is_shown_for_everything_that_grows(here: Here) -> None:
+    _, rows = here("ablation", "--growth")
+    sizes = {row["size"]: [size for size, _ in row["points"]] for row in rows}
+    assert sizes == {
+        "sentences": [1, 2, 3, 4],
+        "documents": [1, 2, 4],
+        "exemplars": [1, 2, 4],
+        "questions at once": [1, 2],
+    }
+
+
+def test_both_indexes_are_measured_with_the_same_queries(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    named = ["--passages", "300", "--queries", "40", "--batch", "8"]
+    printed, rows = run_here(monkeypatch, capsys, "retrieval", *named, "--out", str(tmp_path))
+    assert [row["kind"] for row in rows] == ["lucene", "bm25s"]
+    assert all(len(row["query_ms"]) == len(row["found"]) == 40 and len(row["batch_ms"]) == 5 for row in rows)
+    shared = re.search(r"top 10: ([\d.]+)% shared", printed)
+    assert shared is not None
+    assert float(shared[1]) > 50
+
+
+def test_growth_that_a_fixed_cost_hides_is_told() -> None:
+    squares = [(float(size), 100.0 + size**2) for size in (1, 2, 4, 8)]
+    assert exponent(squares) < 1
+    first, last = each_further(squares)
+    assert last > 2 * first
+    assert exponent([(size, cost - 100) for size, cost in squares]) == pytest.approx(2)
+
+
+def test_a_percentile_is_a_value_that_was_measured() -> None:
+    assert [percentile([4.0, 1.0, 3.0, 2.0], share) for share in (0.25, 0.5, 0.95)] == [1.0, 2.0, 4.0]
+
+
+def test_without_matplotlib_a_benchmark_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    bars = Bars("gain", "times", {"reuse": {"": 2.0}}, 1.0)
+    draw(tmp_path / "plot.png", "a machine", bars, Curves("growth", "size", "s", {"": [(1, 1), (2, 3)]}, doubling=True))
+    assert (tmp_path / "plot.png").stat().st_size > 5000
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    draw(tmp_path / "other.png", "a machine", bars)
+    assert "matplotlib is not installed" in capsys.readouterr().out
+    assert not (tmp_path / "other.png").exists()
