@@ -29,6 +29,17 @@ def interval(table: Table, figure: Figure, seed: int = 0, resamples: int = RESAM
     return percentiles(numpy.concatenate([figure(means) for means in resampled_means(table.values, seed, resamples)]))
 
 
+def share_interval(table: Table, figure: Figure, seed: int = 0, resamples: int = RESAMPLES) -> Interval | None:
+    """As `interval`, for a share. Where every question has 0, or every question 1, resampling sees no spread, and the
+    interval would have no width: there it is the exact one of a binomial share (Clopper and Pearson).
+    """
+    values = table.values
+    if values.shape[1] != 1 or len(values) < 2 or not ((values == 0).all() or (values == 1).all()):
+        return interval(table, figure, seed, resamples)
+    bound = ((1 - LEVEL) / 2) ** (1 / len(values))
+    return Interval(0.0, 1 - bound) if values[0, 0] == 0 else Interval(bound, 1.0)
+
+
 def resampled_means(values: Array, seed: int, resamples: int) -> Iterator[Array]:
     """Means of `values` [questions, columns] over resampled questions: blocks of [resamples, columns].
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from flare_local.datasets.item import Item
-from flare_local.metrics.bootstrap import RESAMPLES, Interval, interval
+from flare_local.metrics.bootstrap import RESAMPLES, Interval, interval, share_interval
 from flare_local.metrics.calibration import Reliability, lowest_cases, reliability, token_cases
 from flare_local.metrics.judge import Values, is_right, judge, judge_retrieval
 from flare_local.metrics.judges import Judges
@@ -61,7 +61,8 @@ class Scores:
         value = table.figure(measure.figure)
         if value != value:  # 0 / 0
             return Column(measure, len(table.ids), None, why="nothing to divide by.")
-        return Column(measure, len(table.ids), value, interval(table, measure.figure, seed, resamples))
+        between = share_interval if measure.percent else interval
+        return Column(measure, len(table.ids), value, between(table, measure.figure, seed, resamples))
 
     def table(self, measure: Measure) -> Table:
         """The values that a figure is made of."""

@@ -9,7 +9,7 @@ from scipy import stats
 from sklearn.calibration import calibration_curve
 
 from flare_local.errors import UsageError
-from flare_local.metrics.bootstrap import interval
+from flare_local.metrics.bootstrap import Interval, interval, share_interval
 from flare_local.metrics.calibration import lowest_cases, reliability, token_cases
 from flare_local.metrics.paired import compare, sign_test
 from flare_local.metrics.sample_size import questions_needed
@@ -50,6 +50,17 @@ def test_an_interval_covers_the_truth_in_about_95_of_100_tries() -> None:
         assert found is not None
         covered += found.low <= 0.4 <= found.high
     assert 0.9 <= covered / 200 <= 0.99
+
+
+def test_a_share_of_none_or_all_has_the_exact_interval() -> None:
+    for value, right in ((0.0, 0), (1.0, 12)):
+        found = share_interval(table([value] * 12), mean)
+        exact = stats.binomtest(right, 12).proportion_ci(0.95, method="exact")
+        assert found is not None
+        assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
+    assert interval(table([0.0] * 12), mean) == Interval(0.0, 0.0)  # counts that never differ
+    mixed = table([0.0, 1.0, 1.0])
+    assert share_interval(mixed, mean) == interval(mixed, mean)
 
 
 def test_figures_of_two_values_are_resampled_together() -> None:
