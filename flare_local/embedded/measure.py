@@ -15,6 +15,7 @@ from flare_local.embedded.questions import Question, final_answer, is_right
 from flare_local.policies.methods import METHODS
 from flare_local.policies.rules import Rules
 from flare_local.retrieval.document import Document, Retriever
+from flare_local.spans import question_span
 from flare_local.tasks.exemplars import Exemplars
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ def _outcome(
 ) -> Outcome:
     began = time.perf_counter()
     policy, lm = METHODS[arm.method].answer, engine.question(question.id)
-    answer = asyncio.run(policy(lm, retriever, question.question, exemplars, arm.rules(rules), None))
+    with question_span(f"{arm.name}: {question.question}"):
+        answer = asyncio.run(policy(lm, retriever, question.question, exemplars, arm.rules(rules), None))
     return Outcome(
         arm=arm.name,
         question=question.id,
