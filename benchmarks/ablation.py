@@ -10,7 +10,7 @@ search is hidden. `--growth` shows instead how the cost of an answer grows with 
 
 import asyncio
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import mean, median
 from time import perf_counter
 
@@ -18,7 +18,7 @@ from benchmarks.devices import ALL, Arm, Device, arms, devices, turned
 from benchmarks.growth import show_growth
 from benchmarks.plot import Bars, draw
 from benchmarks.questions import append
-from benchmarks.setting import Setting, opened, options, parsed
+from benchmarks.setting import Setting, Timed, opened, options, parsed
 from benchmarks.slow_search import SlowSearch
 from benchmarks.table import median_ratio, table
 from benchmarks.whole_look_ahead import WholeLookAhead
@@ -27,14 +27,6 @@ from flare_local.engine.call import LanguageModel
 from flare_local.trace.events import Answer
 
 QUICK = {"limit": 2, "max_new_tokens": 48, "slots": 2048}
-
-
-@dataclass(frozen=True)
-class Timed:
-    """An answer and the seconds from question to answer."""
-
-    answer: Answer
-    seconds: float
 
 
 Answers = dict[str, list[Timed]]  # name of an arm -> one a question

@@ -6,13 +6,10 @@ Every question is answered twice in turn: cold, by a new engine that has compute
 exemplars (and what earlier questions left) in its pool. Prints median and 95th percentile for each stage.
 """
 
-from time import perf_counter
-
 from benchmarks.plot import Bars, draw
 from benchmarks.questions import append
-from benchmarks.setting import Setting, opened, options, parsed
+from benchmarks.setting import Setting, Timed, opened, options, parsed
 from benchmarks.table import median_ratio, percentile, table
-from flare_local.trace.events import Answer
 
 STAGES = ("prefill", "decode", "verify", "search", "other")
 KINDS = ("cold", "warm")
@@ -37,30 +34,30 @@ def measure(setting: Setting) -> dict[str, Milliseconds]:
     with setting.engine() as warm:
         setting.read_exemplars(warm)
         for number, question in enumerate(setting.questions):
-            answers: dict[str, Answer] = {}
+            timed: dict[str, Timed] = {}
             for kind in KINDS if number % 2 == 0 else KINDS[::-1]:
-                began = perf_counter()
                 if kind == "warm":
-                    answers[kind] = setting.ask(warm, question)
+                    timed[kind] = setting.ask(warm, question)
                 else:
-                    with setting.engine() as cold:
-                        began = perf_counter()  # making a pool is no part of an answer
-                        answers[kind] = setting.ask(cold, question)
-                        seconds = perf_counter() - began
-                if kind == "warm":
-                    seconds = perf_counter() - began
-                costs = answers[kind].counters.as_dict()
-                for stage in STAGES:
-                    measured[kind][stage].append(costs[f"{stage}_ms"])
-                measured[kind]["answer"].append(seconds * 1000)
-                append(setting.out / "latency.jsonl", {
-                    "kind": kind, "question": question, "answer": answers[kind].text, "seconds": seconds,
-                    "sentences": len(answers[kind].steps), **costs,
-                })  # fmt: skip
-            cold_s, warm_s = (measured[kind]["answer"][-1] / 1000 for kind in KINDS)
-            same = answers["cold"].text == answers["warm"].text
-            print(f"cold {cold_s:6.2f} s, warm {warm_s:6.2f} s, {'same' if same else 'other'} answer", flush=True)
+                    with setting.engine() as cold:  # making a pool is no part of an answer
+                        timed[kind] = setting.ask(cold, question)
+                note(setting, kind, timed[kind], measured[kind])
+            cold_s, warm_s = (timed[kind].seconds for kind in KINDS)
+            same = "same" if timed["cold"].answer.text == timed["warm"].answer.text else "other"
+            print(f"cold {cold_s:6.2f} s, warm {warm_s:6.2f} s, {same} answer", flush=True)
     return measured
+
+
+def note(setting: Setting, kind: str, timed: Timed, measured: Milliseconds) -> None:
+    """Takes an answer in, and writes its line."""
+    costs = timed.answer.counters.as_dict()
+    for stage in STAGES:
+        measured[stage].append(costs[f"{stage}_ms"])
+    measured["answer"].append(timed.seconds * 1000)
+    append(setting.out / "latency.jsonl", {
+        "kind": kind, "question": timed.answer.question, "answer": timed.answer.text, "seconds": timed.seconds,
+        "sentences": len(timed.answer.steps), **costs,
+    })  # fmt: skip
 
 
 def as_table(measured: dict[str, Milliseconds]) -> str:

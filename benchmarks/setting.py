@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -22,6 +23,14 @@ from flare_local.tasks.presets import PRESETS
 from flare_local.trace.events import Answer
 
 OUT = "folder: JSON lines, written as they are measured, and the plot"
+
+
+@dataclass(frozen=True)
+class Timed:
+    """An answer and the seconds from question to answer."""
+
+    answer: Answer
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -46,9 +55,11 @@ class Setting:
         for prefix in flare_direct.prefixes(engine, exemplars=self.exemplars, rules=self.rules):
             asyncio.run(engine.question("").read_ahead(prefix))
 
-    def ask(self, engine: Engine, question: str) -> Answer:
+    def ask(self, engine: Engine, question: str) -> Timed:
         """FLARE direct."""
-        return flare_direct(engine, self.index, question, exemplars=self.exemplars, rules=self.rules)
+        began = perf_counter()
+        answer = flare_direct(engine, self.index, question, exemplars=self.exemplars, rules=self.rules)
+        return Timed(answer, perf_counter() - began)
 
     def rehearse(self) -> None:
         """Answers briefly and forgets it: what torch and Java do only once is no cost of the first row."""
