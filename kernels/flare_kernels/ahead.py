@@ -131,8 +131,10 @@ def compile_ahead(variant: Variant, architecture: int) -> Compiled:
     """Compiles to machine code by the `ptxas` that comes with Triton. Raises what Triton or `ptxas` raise."""
     signature = variant.types | dict.fromkeys(variant.constants, "constexpr")
     signature = {name: signature[name] for name in variant.kernel.arg_names}
-    aligned = {
-        (place,): [["tt.divisibility", 16]] for place, kind in enumerate(signature.values()) if kind.startswith("*")
+    aligned = {  # as they are when a model runs
+        (place,): [["tt.divisibility", 16]]
+        for place, (name, kind) in enumerate(signature.items())
+        if kind.startswith("*") or name.endswith("_stride")
     }
     source = ASTSource(variant.kernel, signature, variant.constants, aligned)
     options = {"num_warps": variant.num_warps, "num_stages": variant.num_stages}

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["pool_slots"])  # one variant for all pools
 def kv_write_kernel(
     key,  # [kv_heads, rows, KEY_DIM] with any strides of the first two
     value,  # [kv_heads, rows, VALUE_DIM], likewise

@@ -57,7 +57,7 @@ def launch(
     return Launch(constants, num_warps=8 if block_rows * width >= 8192 else 4, num_stages=1 if exact else 2)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["pool_slots", "rows", "window"])  # one variant for all their values
 def partial_kernel(
     query,  # [heads, rows, KEY_DIM] with any strides of the first two
     keys,  # [kv_heads, pool_slots, KEY_DIM]
@@ -167,7 +167,7 @@ def partial_kernel(
     )
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["splits", "rows"])
 def merge_kernel(
     partial,  # fp32 [splits, rows, HEADS, VALUE_DIM]; undefined where its lse is -inf
     lse,  # fp32 [splits, rows, HEADS]
