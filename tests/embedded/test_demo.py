@@ -8,6 +8,7 @@ import torch
 
 from flare_local.embedded import embedded_index
 from flare_local.embedded.measure import ARMS
+from flare_local.profile.reader import read_profile
 from flare_local.retrieval.open import open_index
 from tests.cli.shell import Shell, is_one_clear_line
 from tests.tiny_models import tiny_model, tiny_tokenizer
@@ -73,6 +74,14 @@ def test_three_questions_are_shown_unless_limited(shell: Shell) -> None:
     ]
 
 
+def test_a_snapshot_of_the_same_exemplars_is_taken(shell: Shell, cache: Path, tmp_path: Path) -> None:
+    out = tmp_path / "warm"
+    assert shell("warm", "--model", cache.parent / "tiny", "--out", out).code == 0
+    said = shell("demo", "--limit", "1", "--json", "--warm", out)
+    assert said.code == 0, said.err
+    assert json.loads(said.out)["counters"]["warm"] > 100
+
+
 def test_measure_prints_both_groups_and_goes_on_where_it_stopped(shell: Shell, cache: Path) -> None:
     first = shell("demo", "--measure", "--limit", "1", "--json")
     assert first.code == 0, first.err
@@ -84,6 +93,14 @@ def test_measure_prints_both_groups_and_goes_on_where_it_stopped(shell: Shell, c
     text = shell("demo", "--measure", "--limit", "2")
     for word in ("2 questions: two hops", "2 questions: other kinds", "accuracy (95 %)", "FLARE direct, top 1"):
         assert word in text.out
+
+
+def test_its_profile_holds_its_questions(shell: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    assert shell("demo", "--limit", "1", "--profile", path).code == 0
+    assert [question.name for question in read_profile(path).questions] == [
+        "In which year was the architect of the Saltmarsh Hall born?"
+    ]
 
 
 @pytest.mark.parametrize("limit", ["0", "-3", "many"])
