@@ -15,7 +15,7 @@ from statistics import mean, median
 from time import perf_counter
 
 from benchmarks.devices import ALL, Arm, Device, arms, devices, turned
-from benchmarks.growth import show_growth
+from benchmarks.growth import show_growth, sizes
 from benchmarks.plot import Bars, draw
 from benchmarks.questions import append
 from benchmarks.setting import Setting, Timed, opened, options, parsed
@@ -37,6 +37,8 @@ def main() -> None:
     given.add_argument("--search-ms", type=float, default=200.0, help="added to each search that is to be hidden")
     given.add_argument("--growth", action="store_true", help="growth of the cost instead of gains")
     chosen = parsed(given, QUICK)
+    if chosen.growth:
+        chosen.limit = max(chosen.limit, sizes(chosen.quick)[-1])
     with opened(chosen) as setting:
         setting.rehearse()
         if chosen.growth:

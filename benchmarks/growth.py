@@ -1,7 +1,8 @@
 """How the cost of an answer grows: with its sentences, documents and exemplars, and with questions at once.
 
 So that nothing else grows along, every sentence is a piece of 16 tokens that is drafted, searched for and written again
-(`--unit tokens:16`, theta 1), answers do not end by themselves, and every size begins with a new engine.
+(`--unit tokens:16`, the theta that always triggers), answers do not end by themselves, and every size begins with a new
+engine.
 """
 
 import asyncio
@@ -27,8 +28,6 @@ PIECE = 16  # tokens
 SHORT = 2  # pieces of an answer where something else grows
 QUESTIONS = 3  # that each size is measured with; the median counts
 NEARLY_LINEAR = 1.1  # exponent
-SIZES = (1, 2, 4, 8, 16, 32)
-QUICK_SIZES = (1, 2, 4)
 
 
 @dataclass(frozen=True)
@@ -40,18 +39,28 @@ class Growth:
     points: list[Point]
 
 
+def sizes(quick: bool) -> tuple[int, ...]:
+    """Of everything that grows."""
+    return (1, 2, 4) if quick else (1, 2, 4, 8, 16, 32)
+
+
 def show_growth(setting: Setting, quick: bool) -> None:
     """Measures, prints a table, draws the curves."""
-    sizes = QUICK_SIZES if quick else SIZES
+    tried = sizes(quick)
     fixed = setting.with_rules(
-        unit=Tokens(PIECE), look_ahead=PIECE, theta=1.0, end_after=None, overflow=Overflow.ERROR,
-        max_new_tokens=PIECE * sizes[-1], max_sentences=SHORT,
-    )  # fmt: skip
+        unit=Tokens(PIECE),
+        look_ahead=PIECE,
+        theta=setting.rules.schedule.always_theta,
+        end_after=None,
+        overflow=Overflow.ERROR,
+        max_new_tokens=PIECE * tried[-1],
+        max_sentences=SHORT,
+    )
     grown = [
-        by_sentences(fixed, sizes[-1]),
-        by_documents(fixed, sizes),
-        *by_exemplars(fixed, sizes),
-        by_concurrency(fixed, sizes),
+        by_sentences(fixed, tried[-1]),
+        by_documents(fixed, tried),
+        *by_exemplars(fixed, tried),
+        by_concurrency(fixed, tried),
     ]
     found = [growth for growth in grown if len(growth.points) > 1]
     print()
@@ -80,13 +89,13 @@ def by_sentences(setting: Setting, most: int) -> Growth:
     return _noted(setting, Growth("an answer", "sentences", points))
 
 
-def by_documents(setting: Setting, sizes: Sequence[int]) -> Growth:
+def by_documents(setting: Setting, tried: Sequence[int]) -> Growth:
     """Documents in a prompt (`top_k`)."""
     name = "an answer of 2 sentences"
-    return _noted(setting, Growth(name, "documents", _warm(sizes, lambda size: setting.with_rules(top_k=size))))
+    return _noted(setting, Growth(name, "documents", _at_sizes(tried, lambda size: setting.with_rules(top_k=size))))
 
 
-def by_exemplars(setting: Setting, sizes: Sequence[int]) -> list[Growth]:
+def by_exemplars(setting: Setting, tried: Sequence[int]) -> list[Growth]:
     """With an empty pool, which reads them, and with a pool that holds them. Few exemplars are repeated."""
     given = setting.exemplars.examples
 
@@ -96,15 +105,15 @@ def by_exemplars(setting: Setting, sizes: Sequence[int]) -> list[Growth]:
 
     if not given:
         return []
-    cold = Growth("an answer, pool empty", "exemplars", _warm(sizes, with_exemplars, warm=False))
-    warm = Growth("an answer, pool warm", "exemplars", _warm(sizes, with_exemplars))
+    cold = Growth("an answer, pool empty", "exemplars", _at_sizes(tried, with_exemplars, warm=False))
+    warm = Growth("an answer, pool warm", "exemplars", _at_sizes(tried, with_exemplars))
     return [_noted(setting, cold), _noted(setting, warm)]
 
 
-def by_concurrency(setting: Setting, sizes: Sequence[int]) -> Growth:
+def by_concurrency(setting: Setting, tried: Sequence[int]) -> Growth:
     """So many questions, all at once."""
     points = []
-    for size in (size for size in sizes if size <= len(setting.questions)):
+    for size in (size for size in tried if size <= len(setting.questions)):
         with setting.engine() as engine:
             setting.read_exemplars(engine)
             began = perf_counter()
@@ -128,10 +137,10 @@ async def _answer(setting: Setting, engine: Engine, question: str) -> Answer:
     return await flare_direct.method.answer(lm, setting.index, question, setting.exemplars, setting.rules, None)
 
 
-def _warm(sizes: Sequence[int], make: Callable[[int], Setting], warm: bool = True) -> list[Point]:
+def _at_sizes(tried: Sequence[int], make: Callable[[int], Setting], warm: bool = True) -> list[Point]:
     """Median seconds of an answer at each size, up to the first that the model or the pool cannot hold."""
     points: list[Point] = []
-    for size in sizes:
+    for size in tried:
         setting = make(size)
         try:
             seconds = [_seconds(setting, question, warm) for question in _some(setting)]

@@ -163,7 +163,7 @@ def overlap(kinds: list[Measured], k: int) -> str:
 def as_json(measured: Measured, given: argparse.Namespace) -> dict[str, object]:
     """A line of the file."""
     return {
-        "kind": measured.kind, "build_seconds": measured.build_seconds, "mebibytes": measured.mebibytes,
+        "kind": measured.kind, "cpu": cpu(), "build_seconds": measured.build_seconds, "mebibytes": measured.mebibytes,
         "top_k": given.top_k, "batch": given.batch, "threads": given.threads,
         "query_ms": measured.single, "batch_ms": measured.batch, "found": measured.found,
     }  # fmt: skip

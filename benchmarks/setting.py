@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import dataclasses
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from flare_local.tasks.presets import PRESETS
 from flare_local.trace.events import Answer
 
 OUT = "folder: JSON lines, written as they are measured, and the plot"
+SETTING_FILE = "setting.json"  # machine and options, beside what was measured with them
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,8 @@ def opened(given: argparse.Namespace) -> Iterator[Setting]:
     model = load_model(given.model, dtype=given.dtype)
     title = f"{cpu()}; {torch.get_num_threads()} threads; {name} {given.dtype}, schedule {given.schedule}"
     print(title, flush=True)
+    told = {name: value if isinstance(value, int | float | None) else str(value) for name, value in vars(given).items()}
+    (given.out / SETTING_FILE).write_text(json.dumps({"setting": title, **told}, indent=1), encoding="utf-8")
     rules = Rules(
         schedule=SCHEDULES[given.schedule],
         top_k=given.top_k,

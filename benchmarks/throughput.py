@@ -1,6 +1,6 @@
 """Many questions at once: how much faster they are done, and whether the answers stay what they were one by one.
 
-python -m benchmarks.throughput --out throughput --dtype bfloat16 --limit 64
+python -m benchmarks.throughput --out throughput --dtype bfloat16
 
 Every concurrency answers the same questions with an engine of its own that has the exemplars in its pool and nothing
 else. Prints questions and answer tokens a second, and their ratio to one question at a time.
