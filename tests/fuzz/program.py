@@ -68,7 +68,8 @@ def program(seed: int, number: int) -> Program:
     arch = rng.choice(ARCHITECTURES if dtype == torch.float64 else IN_FP32)
     kind = rng.choice(["bytes", "metaspace"])
     questions = tiny_questions(AT_ONCE if together else 1, rng.randrange(10**6))
-    cases = [(short_options(rng, question, kind), question) for question in questions]
+    asks = not together and number % 8 == 3
+    cases = [(short_options(rng, question, kind, asks), question) for question in questions]
     if rng.random() < 0.4:
         cases = with_small_context(cases, kind, rng)
     reuse = together or rng.random() < 0.9
@@ -88,22 +89,23 @@ def program(seed: int, number: int) -> Program:
     )
 
 
-def short_options(rng: random.Random, question: str, kind: str) -> Options:
-    """Options under which the first prompt is short, where method and schedule allow that."""
+def short_options(rng: random.Random, question: str, kind: str, asks: bool) -> Options:
+    """Options under which the first prompt is short, where method and schedule allow that. `asks`: for questions."""
     method = rng.choice([*METHODS, *["flare_direct", "flare_instruct"] * 2, "question_decomposition"])
     schedule = rng.choice(["paper", "released"])
-    drawn = (random_options(method, schedule, rng) for _ in range(TRIES))
+    method = "flare_direct" if asks else method
+    drawn = (random_options(method, schedule, rng, asks) for _ in range(TRIES))
     by_length = {prompt_tokens(options, question, kind)[1]: options for options in drawn}
     return next((options for length, options in by_length.items() if length < LONG), by_length[min(by_length)])
 
 
-def random_options(method: str, schedule: str, rng: random.Random) -> Options:
+def random_options(method: str, schedule: str, rng: random.Random, asks: bool) -> Options:
     """Short answers, the settings over their ranges."""
     units = [Unit("sentence", 5)] * 5 + [Unit("sentence", 15), PARAGRAPH, Unit("tokens", 4)]
     betas = [0.0, 0.2, 0.3, 0.4, 0.6, 0.9, 1.0]
     thetas = [0.0, 0.2, 0.3, 0.5, 0.5, 0.8, 0.8, 1.0]
     explicit: dict[str, Any] = {}
-    if method == "flare_direct" and rng.random() < 0.7:
+    if asks or (method == "flare_direct" and rng.random() < 0.7):
         explicit = {"query": "explicit", **asking()}
         units, betas = [Unit("sentence", 5), PARAGRAPH, Unit("tokens", 9)], [0.0, 0.3, 0.4, 0.5, 0.6]
         thetas = [0.5, 0.8, 0.8, 1.0]
