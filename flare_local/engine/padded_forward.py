@@ -79,7 +79,10 @@ class PaddedForward:
     def _record(self, inputs: Inputs, out: torch.Tensor) -> Replay:
         """The forward over these places as a graph that leaves its logits in `out`. Never run without a GPU."""
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._memory, capture_error_mode="thread_local"):
+        with (
+            torch.cuda.device(self._device),
+            torch.cuda.graph(graph, pool=self._memory, capture_error_mode="thread_local"),
+        ):
             out.copy_(self._run(inputs))
         self._memory = graph.pool()
 

@@ -86,7 +86,7 @@ def check_model(model: LoadedModel, kernels: Kernels = "auto", *, fresh: bool = 
             return Checked(**json.loads(found))
         except (ValueError, TypeError):
             pass  # written by another version: check again
-    with _own_attention(model.module, model.name):
+    with _own_attention(model):
         reference = check_masks(model.module, model.device, model.name, 4)
         twin_distance = _check_twin(model)
         distance, allowed = _check_itself(model, reference, kernels)
@@ -96,8 +96,9 @@ def check_model(model: LoadedModel, kernels: Kernels = "auto", *, fresh: bool = 
 
 
 @contextmanager
-def _own_attention(module: Any, name: str) -> Iterator[None]:
+def _own_attention(model: LoadedModel) -> Iterator[None]:
     """Sets the module's attention back afterwards; what its code raises becomes a refusal."""
+    module, name = model.module, model.name
     before = module.config._attn_implementation
     try:
         yield
@@ -110,7 +111,7 @@ def _own_attention(module: Any, name: str) -> Iterator[None]:
         raise ModelRefused(
             f"{name} ({module.config.model_type}) cannot run here: its forward fails "
             f"({type(error).__name__}: {reason}).",
-            "Use another model.",
+            f"Use another model{_other_kernels(model)}.",
         ) from error
     finally:
         module.set_attn_implementation(before)
@@ -153,8 +154,13 @@ def _judge(model: LoadedModel, distance: float, allowed: float, what: str) -> No
         raise ModelRefused(
             f"{model.name} ({model.module.config.model_type}) cannot run here: for {what}, this engine's "
             f"logits are {distance:.2g} of their spread away from the model's own; {allowed:.2g} is allowed.",
-            "Use another model or --dtype float32.",
+            f"Use another model or --dtype float32{_other_kernels(model)}.",
         )
+
+
+def _other_kernels(model: LoadedModel) -> str:
+    """On a GPU the fault may be that of the kernels."""
+    return ", or try --kernels torch" if model.device.type == "cuda" else ""
 
 
 def _random_rows(module: Any, trial: Trial) -> tuple[list[int], list[int]]:

@@ -97,7 +97,7 @@ def attention_variant(
     softcap: bool = False,
 ) -> Variant:
     """The first kernel of `slot_attention`, as it is launched for this shape."""
-    how = launch(heads, kv_heads, key_dim, value_dim, dtype, block_queries, rows)
+    how = launch(heads, kv_heads, key_dim, value_dim, dtype, block_queries, rows, longest=4096)
     pointer = f"*{TYPES[dtype]}"
     types = {
         **dict.fromkeys(("query", "keys", "values"), pointer),

@@ -77,25 +77,26 @@ def kv_write(
     assert rotary_dim <= key_dim
     assert cos.is_contiguous()
     assert sin.is_contiguous()
-    kv_write_kernel[(rows, kv_heads)](
-        key,
-        value,
-        keys,
-        values,
-        slots,
-        cos,
-        sin,
-        key.stride(0),
-        key.stride(1),
-        value.stride(0),
-        value.stride(1),
-        keys.shape[1],
-        KEY_DIM=key_dim,
-        VALUE_DIM=value_dim,
-        ROTARY_DIM=rotary_dim,
-        WIDTH=triton.next_power_of_2(max(key_dim, value_dim)),
-        num_warps=1,
-    )
+    with torch.cuda.device_of(key):  # Triton launches on the current device
+        kv_write_kernel[(rows, kv_heads)](
+            key,
+            value,
+            keys,
+            values,
+            slots,
+            cos,
+            sin,
+            key.stride(0),
+            key.stride(1),
+            value.stride(0),
+            value.stride(1),
+            keys.shape[1],
+            KEY_DIM=key_dim,
+            VALUE_DIM=value_dim,
+            ROTARY_DIM=rotary_dim,
+            WIDTH=triton.next_power_of_2(max(key_dim, value_dim)),
+            num_warps=1,
+        )
 
 
 def kv_write_reference(

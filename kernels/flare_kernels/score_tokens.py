@@ -53,9 +53,10 @@ def score_tokens(logits: torch.Tensor, ids: torch.Tensor) -> tuple[torch.Tensor,
     top = torch.empty_like(ids)
     top_probability = torch.empty(rows, dtype=torch.float32, device=logits.device)
     probability = torch.empty_like(top_probability)
-    score_tokens_kernel[(rows,)](
-        logits, ids, top, top_probability, probability, logits.stride(0), vocabulary, BLOCK=BLOCK, num_warps=8
-    )
+    with torch.cuda.device_of(logits):  # Triton launches on the current device
+        score_tokens_kernel[(rows,)](
+            logits, ids, top, top_probability, probability, logits.stride(0), vocabulary, BLOCK=BLOCK, num_warps=8
+        )
     return top, top_probability, probability
 
 

@@ -2,8 +2,7 @@
 
 K and V of a sequence lie anywhere in the pool; its slot table says where. Rows come in blocks of neighbours of one
 sequence; the heads that share a K/V head are folded into the rows. The keys are split, each split gives a partial
-result with its log-sum-exp, and a second kernel merges them. A split has one of two lengths, by the number of rows, and
-never depends on the number of keys.
+result with its log-sum-exp, and a second kernel merges them.
 """
 
 from dataclasses import dataclass
@@ -30,15 +29,24 @@ class Launch:
 
 
 def launch(
-    heads: int, kv_heads: int, key_dim: int, value_dim: int, dtype: torch.dtype, block_queries: int, rows: int
+    heads: int,
+    kv_heads: int,
+    key_dim: int,
+    value_dim: int,
+    dtype: torch.dtype,
+    block_queries: int,
+    rows: int,
+    longest: int,
 ) -> Launch:
-    """The variant for these sizes. Few rows take short splits, so that one sequence fills the GPU."""
+    """The variant for these sizes. Few rows take short splits, so that one sequence fills the GPU; the number of splits
+    is bounded, as each keeps a result in memory."""
     group = heads // kv_heads
     width = max(16, triton.next_power_of_2(max(key_dim, value_dim)))
     exact = dtype == torch.float32  # its products run without tensor cores, on rows held in registers
     most_rows = 16 if exact else min(128, 16384 // width)
     folded = max(1, min(group, MOST_FOLDED, most_rows // block_queries))
     block_rows = max(16, triton.next_power_of_2(block_queries * folded))
+    shortest, most = (256, 64) if rows <= 64 else (1024, 16)
     constants: dict[str, int | bool] = {
         "HEADS": heads,
         "GROUP": group,
@@ -51,7 +59,7 @@ def launch(
         "BLOCK_QUERIES": block_queries,
         "BLOCK_ROWS": block_rows,
         "BLOCK_KEYS": 16 if exact else 32 if width > 128 else 64,
-        "SPLIT": 256 if rows <= 64 else 1024,
+        "SPLIT": max(shortest, triton.next_power_of_2(longest) // most),
         "INTERPRETED": is_interpreted(),
     }
     return Launch(constants, num_warps=8 if block_rows * width >= 8192 else 4, num_stages=1 if exact else 2)
@@ -235,44 +243,45 @@ def slot_attention(
     assert tables.slots.dtype == tables.blocks.dtype == torch.int32
     assert tables.blocks.is_contiguous()
     assert sinks is None or sinks.shape == (heads,)
-    how = launch(heads, kv_heads, key_dim, value_dim, query.dtype, tables.block_queries, rows)
+    how = launch(heads, kv_heads, key_dim, value_dim, query.dtype, tables.block_queries, rows, tables.longest)
     splits = -(-tables.longest // int(how.constants["SPLIT"]))
     partial = torch.empty(splits, rows, heads, value_dim, dtype=torch.float32, device=query.device)
     lse = torch.empty(splits, rows, heads, dtype=torch.float32, device=query.device)
-    partial_kernel[(len(tables.blocks), kv_heads * how.constants["PARTS"], splits)](
-        query,
-        keys,
-        values,
-        tables.slots,
-        tables.blocks,
-        partial,
-        lse,
-        query.stride(0),
-        query.stride(1),
-        pool_slots,
-        rows,
-        NO_WINDOW if window is None else window,
-        scale,
-        1.0 if softcap is None else softcap,
-        SOFTCAP=softcap is not None,
-        **how.constants,
-        num_warps=how.num_warps,
-        num_stages=how.num_stages,
-    )
-    out = torch.empty(rows, heads, value_dim, dtype=query.dtype, device=query.device)
-    merge_kernel[(rows, heads)](
-        partial,
-        lse,
-        lse if sinks is None else sinks,
-        out,
-        splits,
-        rows,
-        SINKS=sinks is not None,
-        HEADS=heads,
-        VALUE_DIM=value_dim,
-        VALUE_WIDTH=how.constants["VALUE_WIDTH"],
-        num_warps=1,
-    )
+    with torch.cuda.device_of(query):  # Triton launches on the current device
+        partial_kernel[(len(tables.blocks), kv_heads * how.constants["PARTS"], splits)](
+            query,
+            keys,
+            values,
+            tables.slots,
+            tables.blocks,
+            partial,
+            lse,
+            query.stride(0),
+            query.stride(1),
+            pool_slots,
+            rows,
+            NO_WINDOW if window is None else window,
+            scale,
+            1.0 if softcap is None else softcap,
+            SOFTCAP=softcap is not None,
+            **how.constants,
+            num_warps=how.num_warps,
+            num_stages=how.num_stages,
+        )
+        out = torch.empty(rows, heads, value_dim, dtype=query.dtype, device=query.device)
+        merge_kernel[(rows, heads)](
+            partial,
+            lse,
+            lse if sinks is None else sinks,
+            out,
+            splits,
+            rows,
+            SINKS=sinks is not None,
+            HEADS=heads,
+            VALUE_DIM=value_dim,
+            VALUE_WIDTH=how.constants["VALUE_WIDTH"],
+            num_warps=1,
+        )
     return out
 
 
