@@ -9,7 +9,7 @@ from benchmarks.hugging_face import HuggingFace, Plain, plain_model
 from benchmarks.kept_cache import KeptCache
 from benchmarks.measured import OURS
 from benchmarks.setting import Setting
-from benchmarks.vllm_peer import VLLM, VLLMProcess
+from benchmarks.vllm_peer import VLLM, VLLMProcess, context_of
 from flare_local.engine.call import LanguageModel
 
 AFRESH, KEPT, LOOKUP = "generate afresh", "kept DynamicCache", "prompt lookup"
@@ -105,7 +105,7 @@ def _rows_of_vllm(
     try:
         if python is None:
             raise RuntimeError("no --vllm-python")
-        process = VLLMProcess.start(python, model, dtype, setting.out / "vllm.log")
+        process = VLLMProcess.start(python, model, dtype, context_of(setting.model), setting.out / "vllm.log")
     except (OSError, RuntimeError) as error:
         for name in names:
             absent(name, str(error))

@@ -18,8 +18,13 @@ from flare_local.engine.output import Output
 
 SERVER = Path(__file__).with_name("vllm_server.py")
 START_SECONDS = 600.0  # loading and compiling
-CONTEXT = 8192  # tokens; vLLM would else plan for the model's whole context
+CONTEXT = 8192  # tokens at most; vLLM would else plan for the model's whole context
 KV_GIB = 2
+
+
+def context_of(model: LoadedModel) -> int:
+    """Tokens of prompt and output together that vLLM is asked to hold."""
+    return min(model.context_length, CONTEXT)
 
 
 class VLLMProcess:
@@ -30,8 +35,10 @@ class VLLMProcess:
         self.users = 0
 
     @classmethod
-    def start(cls, python: Path, model: str, dtype: str, log: Path) -> "VLLMProcess":
+    def start(cls, python: Path, model: str, dtype: str, context: int, log: Path) -> "VLLMProcess":
         """Starts vLLM with as many threads as torch has here, and waits until it is ready.
+
+        `context`: tokens of the longest prompt and output; `log`: takes what vLLM prints.
 
         Raises `OSError` where the interpreter cannot be run, `RuntimeError` where vLLM cannot.
         """
@@ -44,9 +51,12 @@ class VLLMProcess:
             "VLLM_NO_USAGE_STATS": "1",
             "HF_HUB_OFFLINE": "1",
         }
+        openmp = python.parent.parent / "lib" / "libiomp5.so"
+        if openmp.exists():  # as vLLM's documentation advises; the waiting times are those that it sets itself
+            environment |= {"LD_PRELOAD": str(openmp), "KMP_BLOCKTIME": "5", "KMP_TPAUSE": "0"}
         with log.open("w", encoding="utf-8") as told:
             process = subprocess.Popen(
-                [str(python), str(SERVER), model, dtype, str(CONTEXT)],
+                [str(python), str(SERVER), model, dtype, str(context)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=told,
@@ -61,7 +71,7 @@ class VLLMProcess:
         except RuntimeError as error:
             process.kill()
             process.wait()
-            raise RuntimeError(f"vLLM did not start ({error}); see {log}") from error
+            raise RuntimeError(f"vLLM did not start: {' '.join(str(error).split())[:300]} (more in {log})") from error
         finally:
             impatient.cancel()
         return made
@@ -102,7 +112,7 @@ class VLLM(Peer):
 
         Both rows may share one process, which ends with the last of them.
         """
-        super().__init__(name, model.codec, model.eos_ids, min(model.context_length, CONTEXT))
+        super().__init__(name, model.codec, model.eos_ids, context_of(model))
         self.process = process
         self.stop_early = stop_early
         process.users += 1

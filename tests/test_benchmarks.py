@@ -1,5 +1,6 @@
 """The benchmarks run from end to end on a tiny model and a small index."""
 
+import asyncio
 import importlib
 import json
 import os
@@ -12,8 +13,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks.hugging_face import Plain, plain_model
+from benchmarks.kept_cache import KeptCache
+from benchmarks.peer_rows import ROWS
 from benchmarks.plot import Bars, Curves, draw
 from benchmarks.table import each_further, exponent, percentile
+from flare_local.engine.call import Call
+from flare_local.engine.model import load_model
 from flare_local.policies.methods import METHODS
 from flare_local.retrieval.build import build_index
 from tests.engine.tiny import save_tiny
@@ -63,12 +69,6 @@ def test_the_questions_of_another_model_are_certified(arguments: list[str], tmp_
     assert json.loads(Path(arguments[-1]).read_text().splitlines()[-1])["questions_run"] > 0
 
 
-def test_the_engine_is_compared_with_generate_in_turn(arguments: list[str]) -> None:
-    printed = run("afresh", *arguments, "--dtype", "float32")
-    assert "the same answer for 2 of 2 questions" in printed
-    assert printed.count(" times; ") == 2
-
-
 def run_here(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], module: str, *arguments: str
 ) -> tuple[str, list[dict[str, Any]]]:
@@ -89,6 +89,44 @@ def here(
         return run_here(monkeypatch, capsys, module, *arguments, *named, "--quick", "--out", str(tmp_path / "out"))
 
     return run_it
+
+
+def test_every_peer_writes_the_sentences_of_the_engine(here: Here) -> None:
+    printed, rows = here("peers", "--decode-tokens", "4", "--max-new-tokens", "32", "--distance-calls", "2")
+    told = {row["summary"]["row"]: row["summary"] for row in rows if "summary" in row}
+    assert list(told) == [name for name in ROWS.values() if not name.startswith("vLLM")]
+    for summary in told.values():
+        assert summary["answers"] == 2
+        assert summary["same"] == summary["sentences"] > 2
+        assert summary["calls"] == told["ours"]["calls"]
+    assert told["kept DynamicCache"]["forwards"] < told["generate afresh"]["forwards"]
+    assert told["prompt lookup"]["forwards"] <= told["generate afresh"]["forwards"]
+    assert printed.count("not run: no --vllm-python") == 4
+    assert "mean distance from fp32" in printed
+
+
+def test_a_vllm_that_does_not_start_is_told(here: Here, tmp_path: Path) -> None:
+    named = ["--rows", "vllm", "--decode-tokens", "4", "--max-new-tokens", "8", "--vllm-python"]
+    _, rows = here("peers", *named, str(tmp_path / "python"))
+    assert [row["row"] for row in rows if "absent" in row] == ["vLLM, 64 tokens"]
+    printed, _ = here("peers", *named, sys.executable)
+    assert "vLLM, 64 tokens: not run: vLLM did not start: ModuleNotFoundError" in printed
+
+
+def test_kept_caches_hold_drafts_and_sentences_apart(arguments: list[str]) -> None:
+    model = load_model(arguments[1])
+    peer = KeptCache("kept", Plain(plain_model(arguments[1], "float32"), model))
+    shared, documents, question = (tuple(range(begin, begin + 20)) for begin in (5, 30, 60))
+
+    def reused(*parts: tuple[int, ...]) -> int:
+        call = Call(sum(parts, ()), max_new_tokens=4)
+        return asyncio.run(peer.generate(call)).counters.reused
+
+    assert reused(shared, question) == 0
+    assert reused(shared, documents, question) == 20  # copied: the draft's own tokens stay
+    assert reused(shared, question, (90, 91)) >= 40
+    assert reused(shared, documents, question, (90, 91)) >= 60
+    assert reused(shared, documents, question, (90, 91)) == 61  # the last token is always run
 
 
 def test_the_stages_of_cold_and_warm_answers_add_up(here: Here) -> None:
