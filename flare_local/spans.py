@@ -156,11 +156,21 @@ class Recorder:
         return made
 
     def end(self, span: Span) -> None:
-        """Takes a span that has ended."""
-        self.open.pop(id(span), None)
+        """Takes a span that has ended, unless all were ended already."""
+        if self.open.pop(id(span), None) is None:
+            return
         if span.kind in VERBS:
             self._waiting.discard(span.track)
         self.done.append(span)
+
+    def end_all(self, why: str) -> None:
+        """Ends what is still open, on all threads at one moment."""
+        now = perf_counter_ns()
+        while self.open:
+            _, span = self.open.popitem()
+            span.ended = max(now, span.began)
+            span.note(ended=why)
+            self.done.append(span)
 
 
 _recorder: Recorder | None = None

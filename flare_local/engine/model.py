@@ -46,6 +46,7 @@ class LoadedModel:
     vocab_size: int  # width of the logits
 
 
+@spanned(Kind.MODEL, "the rest")
 def load_model(
     name: str,
     *,

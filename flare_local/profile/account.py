@@ -65,7 +65,7 @@ class Account:
 def run_account(profile: Profile) -> Account:
     """The whole run, its start included."""
     run = profile.run
-    return account(own_times(profile.spans), run.began, run.ended, OF_THE_RUN)
+    return account(pieces_of(profile), run.began, run.ended, OF_THE_RUN)
 
 
 def answering_account(profile: Profile) -> Account | None:
@@ -74,18 +74,45 @@ def answering_account(profile: Profile) -> Account | None:
     if not questions:
         return None
     began, ended = questions[0].began, max(span.ended for span in questions)
-    return account(within(own_times(profile.spans), began, ended), began, ended, OF_THE_RUN)
+    return account(within(pieces_of(profile), began, ended), began, ended, OF_THE_RUN)
 
 
 def question_accounts(profile: Profile) -> list[Account]:
     """One for each of `profile.questions`. A forward that a question took no part in is `Kind.OTHERS`."""
-    pieces = own_times(profile.spans)
+    pieces = pieces_of(profile)
     return [
         account(
             _of_question(within(pieces, span.began, span.ended), span, profile), span.began, span.ended, OF_A_QUESTION
         )
         for span in profile.questions
     ]
+
+
+def pieces_of(profile: Profile) -> list[Piece]:
+    """Own times of all spans. A question whose verb is on its way waits, though that verb lies on a track beside."""
+    verbs: dict[int, list[Span]] = {}
+    for span in profile.spans:
+        if profile.at_once(span.track):
+            verbs.setdefault(profile.question_of(span.track), []).append(span)
+    pieces = own_times(profile.spans)
+    if not verbs:
+        return pieces
+    policy = [piece for piece in pieces if piece.span.kind is Kind.POLICY and piece.span.track in verbs]
+    rest = [piece for piece in pieces if piece.span.kind is not Kind.POLICY or piece.span.track not in verbs]
+    cut = [part for piece in policy for part in _without(piece, verbs[piece.span.track])]
+    return sorted([*rest, *cut], key=lambda piece: piece.began)
+
+
+def _without(piece: Piece, verbs: Sequence[Span]) -> Iterator[Piece]:
+    """What of a piece lies in none of `verbs`, which are in order of beginning."""
+    at = piece.began
+    for verb in verbs:
+        if verb.ended > at and verb.began < piece.ended:
+            if verb.began > at:
+                yield Piece(piece.span, at, verb.began)
+            at = verb.ended
+    if at < piece.ended:
+        yield Piece(piece.span, at, piece.ended)
 
 
 def own_times(spans: Iterable[Span]) -> list[Piece]:
@@ -167,6 +194,11 @@ def takes_part(forward: Span, question: int, profile: Profile) -> bool:
     return any(profile.question_of(ran.question) == question for ran in ran_by(forward))
 
 
+def mine_alone(span: Span, question: int, profile: Profile) -> bool:
+    """Whether it works for this question; what is read ahead of it only goes beside."""
+    return span.question == question or (profile.at_once(span.track) and profile.question_of(span.track) == question)
+
+
 def _of_question(pieces: Iterable[Piece], question: Span, profile: Profile) -> list[Piece]:
     kept = []
     for piece in pieces:
@@ -175,7 +207,7 @@ def _of_question(pieces: Iterable[Piece], question: Span, profile: Profile) -> l
             mine = takes_part(span, question.track, profile)
             other = Span(Kind.OTHERS, span.name, span.track, 0, span.began, span.ended)
             kept.append(piece if mine else Piece(other, piece.began, piece.ended))
-        elif span.question == question.track or (span.kind in ENGINE and not span.question):
+        elif mine_alone(span, question.track, profile) or (span.kind in ENGINE and not span.question):
             kept.append(piece)
     return kept
 

@@ -6,7 +6,7 @@ forbids all but its own style.
 
 from collections.abc import Iterator, Sequence
 
-from flare_local.profile.account import Account, Piece, own_times, ran_by, takes_part, within
+from flare_local.profile.account import Account, Piece, own_times, pieces_of, ran_by, takes_part, within
 from flare_local.profile.markup import escaped
 from flare_local.profile.names import GROUPS, LABELS
 from flare_local.profile.reader import Profile
@@ -15,7 +15,7 @@ from flare_local.profile.steps import StepView, Verb, steps_of
 from flare_local.profile.style import COLOURS, CSS
 from flare_local.profile.summary import QuestionSummary, Summary, accepted_of, what_of
 from flare_local.profile.timeline import Block, Lane, blocks_of, drawing, duration, merged
-from flare_local.spans import AT_ONCE, FORWARDS, VERBS, Kind, Span
+from flare_local.spans import FORWARDS, VERBS, Kind, Span
 
 MOST = 20  # questions that are drawn; the slowest, where there are more
 LEAST = 0.001  # of the time, that a legend names
@@ -104,7 +104,7 @@ def _questions(profile: Profile, summary: Summary) -> Iterator[str]:
         yield from _table(summary.questions)
     if len(summary.questions) > MOST:
         yield f'<p class="quiet">Below, the slowest {MOST} of {len(summary.questions)} questions.</p>'
-    pieces = own_times(profile.spans)
+    pieces = pieces_of(profile)
     for each in sorted(slowest, key=lambda each: each.number):
         yield from _question(profile, each, pieces)
 
@@ -156,8 +156,7 @@ def _lanes(
     host = [
         piece for piece in here if piece.span.kind in GROUPS["host work"] and piece.span.question in (0, question.track)
     ]
-    ahead = {track.number for track in profile.tracks.values() if track.of == question.track and track.name != AT_ONCE}
-    beside = [piece for piece in here if piece.span.kind in VERBS and piece.span.track in ahead]
+    beside = [piece for piece in here if piece.span.kind in VERBS and _beside(piece.span.track, question, profile)]
     forwards = sorted([*mine, *others], key=lambda piece: piece.began)
     lanes = [
         Lane("asked for", [_verb_block(verb, steps) for verb in verbs]),
@@ -166,6 +165,10 @@ def _lanes(
     if beside:
         lanes.append(Lane("ahead", blocks_of(beside, {})))
     return [*lanes, Lane("host work", blocks_of(merged(host, gap), {}))]
+
+
+def _beside(track: int, question: Span, profile: Profile) -> bool:
+    return profile.tracks[track].of == question.track and not profile.at_once(track)
 
 
 def _said_of_proposals(profile: Profile, forwards: Sequence[Piece]) -> dict[int, str]:

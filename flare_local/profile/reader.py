@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from flare_local.errors import FlareError
-from flare_local.spans import Kind, Span, Track
+from flare_local.spans import AT_ONCE, Kind, Span, Track
 
 REMEDY = "Record one with `flare-local ask QUESTION --profile FILE`."
 
@@ -33,6 +33,10 @@ class Profile:
         """One span a question, in the order in which they were begun."""
         found = [span for span in self.spans if span.kind is Kind.POLICY and self.tracks[span.track].of == 0]
         return sorted(found, key=lambda span: (span.began, span.track))
+
+    def at_once(self, track: int) -> bool:
+        """Whether it holds verbs that a question waits for beside another."""
+        return track in self.tracks and self.tracks[track].name == AT_ONCE and bool(self.tracks[track].of)
 
     def question_of(self, track: int) -> int:
         """The track of the question that `track` belongs to; 0: none."""

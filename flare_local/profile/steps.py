@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flare_local.profile.account import ran_by
+from flare_local.profile.account import mine_alone, ran_by
 from flare_local.profile.reader import Profile
 from flare_local.profile.summary import accepted_of
-from flare_local.spans import AT_ONCE, FORWARDS, VERBS, Kind, Span
+from flare_local.spans import FORWARDS, VERBS, Kind, Span
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Verb:
 
 def steps_of(profile: Profile, question: Span) -> tuple[list[StepView], list[Verb]]:
     """The steps of a question that were done, and all its verbs."""
-    beside = {track.number for track in profile.tracks.values() if (track.of, track.name) == (question.track, AT_ONCE)}
-    mine = [span for span in profile.spans if span.track in {question.track, *beside} and span.kind in VERBS]
+    mine = [span for span in profile.spans if span.kind in VERBS and mine_alone(span, question.track, profile)]
+    mine = [span for span in mine if span.track == question.track or profile.at_once(span.track)]  # not Lucene's thread
     known = _proposed(profile, question)
     steps: list[StepView] = []
     verbs: list[Verb] = []

@@ -93,8 +93,7 @@ def summary_of(profile: Profile) -> Summary:
         )
 
     own: dict[int, int] = {}
-    pieces = own_times(profile.spans)
-    for piece in pieces:
+    for piece in own_times(profile.spans):
         own[id(piece.span)] = own.get(id(piece.span), 0) + piece.ended - piece.began
     loud = [span for span in profile.spans if span.kind not in QUIET and id(span) in own]
     loud.sort(key=lambda span: own[id(span)], reverse=True)

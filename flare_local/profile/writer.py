@@ -7,7 +7,6 @@ import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter_ns
 from typing import IO, Any
 
 from flare_local.errors import DiskFull, UsageError
@@ -45,10 +44,7 @@ class ProfileWriter:
             return
         self._over.set()
         with self._lock:
-            for span in list(self._recorder.open.values()):
-                span.ended = perf_counter_ns()
-                span.note(ended=ended)
-                self._recorder.done.append(span)
+            self._recorder.end_all(ended)
             self._write()
             self._put(json.dumps(_named(QUESTIONS, "process_sort_index", 0, {"sort_index": QUESTIONS})) + "\n]\n")
             if self._failed is not None:

@@ -9,7 +9,7 @@ from flare_local.profile.account import account, answering_account, own_times, q
 from flare_local.profile.names import GROUPS, LABELS
 from flare_local.profile.reader import Profile
 from flare_local.profile.style import COLOURS
-from flare_local.spans import Kind, Span, Track
+from flare_local.spans import AT_ONCE, Kind, Span, Track
 
 MAIN, ENGINE, ASKED, OTHER = 1, 2, 3, 4
 TRACKS = {
@@ -83,6 +83,20 @@ def test_a_question_waits_for_forwards_of_others() -> None:
     answering = answering_account(profile)
     assert answering is not None
     assert answering.length == 200
+
+
+def test_a_question_that_waits_for_two_things_at_once_waits_until_the_last() -> None:
+    beside = 5
+    profile = Profile(
+        TRACKS | {beside: Track(beside, AT_ONCE, ASKED)},
+        [
+            span(Kind.POLICY, ASKED, 0, 100),
+            span(Kind.WAIT, ASKED, 10, 40),
+            span(Kind.WAIT, beside, 11, 70),
+        ],
+    )
+    (asked,) = question_accounts(profile)
+    assert asked.wall == {Kind.POLICY: 40, Kind.WAIT: 60}
 
 
 def test_a_run_without_a_question_has_nothing_to_answer() -> None:
