@@ -161,6 +161,7 @@ class Engine:
         from flare_local.engine.snapshot_header import Header
         from flare_local.engine.warm import check_room, collect
 
+        _check_reuse(self.reuse)
         file = SnapshotFile(Path(path)) if isinstance(path, str | Path) else path
         kept = distinct(prefixes)
         check_room(kept, self.pool)
@@ -265,6 +266,10 @@ class Question:
 def _opened(path: str | Path, reuse: bool) -> "Snapshot":
     from flare_local.engine.snapshot import Snapshot
 
+    _check_reuse(reuse)
+    return Snapshot.open(Path(path))
+
+
+def _check_reuse(reuse: bool) -> None:
     if not reuse:
         raise UsageError("Without reuse between calls a snapshot is of no use.", "Leave out --warm or --no-reuse.")
-    return Snapshot.open(Path(path))
