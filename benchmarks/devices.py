@@ -38,10 +38,10 @@ def devices(search_ms: float, on_gpu: bool) -> list[Device]:
     """`search_ms`: of the searches that are hidden. Kernels and CUDA graphs are devices only on a GPU."""
     engines: dict[str, dict[str, Any]] = {
         "reuse of K and V": {"reuse": False},
-        "all speculation": {"speculation": NO_SPECULATION},
-        "the rejected draft": {"speculation": without(Source.DRAFT)},
-        "re-alignment with it": {"speculation": without(Source.TAIL)},
-        "n-grams seen before": {"speculation": without(Source.SEEN)},
+        "speculation": {"speculation": NO_SPECULATION},
+        "rejected draft": {"speculation": without(Source.DRAFT)},
+        "re-alignment": {"speculation": without(Source.TAIL)},
+        "n-grams": {"speculation": without(Source.SEEN)},
         "cost model": {"speculation": replace(MEASURED, measured=False)},
     }
     if on_gpu:
