@@ -51,9 +51,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._called = _Trie()  # prompts, and outputs up to their cut
-        self._run = (
-            _Trie()
-        )  # sequences whose tokens were run and kept, here or before they were loaded
+        self._run = _Trie()  # sequences whose tokens were run and kept, here or before they were loaded
         self._loaded = _Trie()  # prefixes that did not go through the model here
 
     def ran(self, ids: Sequence[int], begin: int, to: Counters) -> None:

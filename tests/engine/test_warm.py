@@ -244,8 +244,11 @@ def test_a_pool_smaller_than_the_snapshot_is_refused(path: Path) -> None:
 
 
 def test_without_reuse_a_snapshot_is_refused(path: Path) -> None:
-    with tiny_engine(reuse=False) as engine, pytest.raises(UsageError, match="--no-reuse"):
-        engine.warm(path)
+    with tiny_engine(reuse=False) as engine:
+        with pytest.raises(UsageError, match="--no-reuse"):
+            engine.warm(path)
+        with pytest.raises(UsageError, match="--no-reuse"):
+            engine.save_warm(path, [LONG])
 
 
 def test_it_may_be_loaded_while_calls_run(path: Path) -> None:
