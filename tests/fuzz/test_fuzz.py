@@ -54,5 +54,5 @@ def test_a_wrong_rule_fails(part: object, name: str, wrong: object, monkeypatch:
             run(program(6, number), Meter())
 
     # Where the pool holds no more than the oracle's longest call, a longer one of the product does not fit.
-    with pytest.raises((AssertionError, PoolTooSmall), match="product against oracle|One sequence needs"):
+    with pytest.raises((AssertionError, PoolTooSmall), match=r"product against oracle|One sequence needs"):
         run_many()
