@@ -23,7 +23,7 @@ from flare_local.engine.model import LoadedModel
 from flare_local.engine.plan import Stretch
 from flare_local.engine.pool import KVPool
 
-# name, sequences, new tokens each, whether all logits are read
+# name, sequences, new tokens each
 FORWARDS = (("decode", 1, 1), ("verify", 1, 8), ("verify", 1, 32), ("decode of 16", 16, 1), ("prefill", 1, 448))
 
 
@@ -139,7 +139,8 @@ def _answer(
                 say([*shared, *found, *asked, *said], sentence, draft[:length])
                 said += sentence[:length]
 
-        answer()  # compiles, records, and has the exemplars in the pool
+        if reuse:
+            answer()  # compiles, records, and has the exemplars in the pool
         machine.wait()
         begun = time.perf_counter()
         answer()

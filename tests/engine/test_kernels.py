@@ -5,14 +5,16 @@ import torch
 
 pytest.importorskip("triton")
 
+from flare_local.engine.forward import PackedForward
 from flare_local.engine.kernels import uses_triton
 from flare_local.engine.packing import Packing, pack, padded_length, padded_rows
 from flare_local.engine.padded_forward import PaddedForward, Replay
 from flare_local.engine.plan import Stretch
-from flare_local.engine.pool import LayerShape
+from flare_local.engine.pool import KVPool, LayerShape
 from flare_local.engine.self_check import TWIN_TRIAL, _engine_logits, _random_rows
 from flare_local.errors import UsageError
 from tests.engine.exactness import Pair
+from tests.engine.test_engine import NoHostSync
 from tests.oracle.margin import Margin
 from tests.oracle.options import Options
 from tests.tiny_models import tiny_model, tiny_questions
@@ -141,9 +143,6 @@ def _cannot_be_recorded(*_: object) -> torch.Tensor:
 
 def _graphs_after(monkeypatch: pytest.MonkeyPatch, replay: object) -> dict[object, object]:
     """The graphs of a forward that has run once on a model whose recordings are `replay`."""
-    from flare_local.engine.forward import PackedForward
-    from flare_local.engine.pool import KVPool
-
     monkeypatch.setattr(PaddedForward, "_record", lambda *_: replay)
     module = tiny_model("llama", torch.float32)
     packed_forward = PackedForward(module, CPU)
@@ -163,6 +162,22 @@ def test_what_does_not_fit_the_static_buffers_runs_all_the_same(monkeypatch: pyt
     rows = _random_rows(module, trial)
     plain = _engine_logits(module, CPU, rows, trial, "torch")
     assert (_engine_logits(module, CPU, rows, trial, "triton") - plain).abs().max() < 1e-4 * plain.std()
+
+
+@pytest.mark.parametrize("arch", ["llama", "mistral", "gemma2", "qwen3"])
+def test_no_layer_waits_for_the_device(arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a CUDA graph must not hold; the kernels themselves, which only launch, are left out."""
+    monkeypatch.setattr("flare_local.engine.table_attention.kv_write", lambda *_: None)
+    monkeypatch.setattr(
+        "flare_local.engine.table_attention.slot_attention", lambda query, *_, **__: query.transpose(0, 1)
+    )
+    module = tiny_model(arch, torch.float32)
+    forward = PackedForward(module, CPU)
+    padded = PaddedForward(module, CPU, KVPool(forward.probe(), 200))
+    packing = pack([Stretch([5, 6, 7], [], [(100, 3)], [2]), Stretch([5], [(0, 40)], [(110, 1)], [0])], 200)
+    inputs = padded._buffers.put(packing)
+    with NoHostSync():
+        assert padded._run(inputs).shape[0] == packing.shape.reads
 
 
 def test_answers_are_the_oracles() -> None:
