@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from flare_local.engine.engine import Engine
     from flare_local.policies.rules import PAPER, RELEASED, Rules
     from flare_local.retrieval.lucene import LuceneIndex
+    from flare_local.retrieval.search_server import SearchServer
+    from flare_local.retrieval.searxng import Searxng
+    from flare_local.served.model import ServedModel
     from flare_local.tasks.exemplars import Exemplar, Exemplars, read_exemplars
     from flare_local.trace.events import Answer
 
@@ -29,6 +32,9 @@ _HOME = {
     "Exemplars": "flare_local.tasks.exemplars",
     "LuceneIndex": "flare_local.retrieval.lucene",
     "Rules": "flare_local.policies.rules",
+    "SearchServer": "flare_local.retrieval.search_server",
+    "Searxng": "flare_local.retrieval.searxng",
+    "ServedModel": "flare_local.served.model",
     "flare_direct": "flare_local.api",
     "flare_instruct": "flare_local.api",
     "next_sentence": "flare_local.api",
@@ -49,6 +55,9 @@ __all__ = [
     "Exemplars",
     "LuceneIndex",
     "Rules",
+    "SearchServer",
+    "Searxng",
+    "ServedModel",
     "__version__",
     "flare_direct",
     "flare_instruct",

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from flare_local.policies.answering import Observer
 from flare_local.policies.methods import METHODS, Method
@@ -25,6 +25,9 @@ from flare_local.trace.events import Answer, Event
 
 if TYPE_CHECKING:
     from flare_local.engine.engine import Engine
+    from flare_local.served.model import ServedModel
+
+    Model: TypeAlias = Engine | ServedModel
 
 AT_ONCE = 16  # questions that `many` keeps in flight
 DEFAULT_RULES = Rules()
@@ -38,14 +41,14 @@ class Ask:
 
     def __call__(
         self,
-        engine: "Engine",
+        engine: "Model",
         index: Retriever | None,
         question: str,
         *,
         exemplars: Exemplars = NONE,
         rules: Rules = DEFAULT_RULES,
         chat: bool = False,
-        question_engine: "Engine | None" = None,
+        question_engine: "Model | None" = None,
         observe: Observer | None = None,
     ) -> Answer:
         """Answers `question`. `observe` is called with the search for the question and then with each step.
@@ -69,14 +72,14 @@ class Ask:
 
     async def answer(
         self,
-        engine: "Engine",
+        engine: "Model",
         index: Retriever | None,
         question: str,
         *,
         exemplars: Exemplars = NONE,
         rules: Rules = DEFAULT_RULES,
         chat: bool = False,
-        question_engine: "Engine | None" = None,
+        question_engine: "Model | None" = None,
         observe: Observer | None = None,
     ) -> Answer:
         """As a call, for asynchronous programs; cancelling it ends the work."""
@@ -93,14 +96,14 @@ class Ask:
 
     async def stream(
         self,
-        engine: "Engine",
+        engine: "Model",
         index: Retriever | None,
         question: str,
         *,
         exemplars: Exemplars = NONE,
         rules: Rules = DEFAULT_RULES,
         chat: bool = False,
-        question_engine: "Engine | None" = None,
+        question_engine: "Model | None" = None,
     ) -> AsyncIterator[Event | Answer]:
         """Yields the search for the question, each step as it is done, and last the answer."""
         events: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -126,14 +129,14 @@ class Ask:
 
     async def many(
         self,
-        engine: "Engine",
+        engine: "Model",
         index: Retriever | None,
         questions: Iterable[str],
         *,
         exemplars: Exemplars = NONE,
         rules: Rules = DEFAULT_RULES,
         chat: bool = False,
-        question_engine: "Engine | None" = None,
+        question_engine: "Model | None" = None,
         at_once: int = AT_ONCE,
     ) -> list[Answer]:
         """The answers to `questions`, in their order, up to `at_once` of them in the engine together."""
@@ -160,12 +163,12 @@ class Ask:
 
     def prefixes(
         self,
-        engine: "Engine",
+        engine: "Model",
         *,
         exemplars: Exemplars = NONE,
         rules: Rules = DEFAULT_RULES,
         chat: bool = False,
-        question_engine: "Engine | None" = None,
+        question_engine: "Model | None" = None,
     ) -> tuple[tuple[int, ...], ...]:
         """Ids that every question's prompts begin with, for `engine.save_warm`; none without exemplars.
 

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from flare_local.engine.call import LOOK_AHEAD, Paragraph, Sampling, Sentence, Tokens, Until
 from flare_local.engine.memory import budget_share
 from flare_local.errors import UsageError
+from flare_local.http.address import refuse_password
 from flare_local.option import About, Limit, at_least, between, check_all
 
 MAX_FORWARD_TOKENS = 512  # as in flare_local.engine.engine, which imports torch
@@ -17,6 +18,7 @@ MAX_FORWARD_TOKENS = 512  # as in flare_local.engine.engine, which imports torch
 Kernels = Literal["auto", "torch", "triton"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16", "float64"]
 Bm25 = Literal["default", "paper"]
+Web = Literal["snippets", "pages"]
 Method = Literal[
     "no_retrieval",
     "single_time",
@@ -40,6 +42,10 @@ END_AFTER = {"2wiki": "answer is", "strategyqa": "answer is"}  # presets of --en
 
 def _is_device(text: str) -> bool:
     return re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", text) is not None
+
+
+def _is_lm(text: str) -> bool:
+    return re.match(r"openai:https?://", text) is not None
 
 
 def _is_unit(text: str) -> bool:
@@ -121,9 +127,32 @@ class ModelOptions:
     kernels: Annotated[
         Kernels, About("What computes attention and scores; auto is triton where all of the model is on NVIDIA GPUs.")
     ] = "auto"
+    lm: Annotated[
+        str | None,
+        About(
+            "Completions server that runs the model: openai:URL. Then --model names its tokenizer (docs/served.md).",
+            Limit("openai:URL, as openai:http://localhost:8000/v1", _is_lm),
+        ),
+    ] = None
+    lm_model: Annotated[str | None, About("What the server of --lm calls the model.")] = None
+    lm_requests: Annotated[int, About("Requests that it gets at the same time, at most.", at_least(1))] = 16
+    lm_timeout: Annotated[
+        float, About("Seconds without a word from it before a request is sent again.", at_least(1))
+    ] = 120.0
 
     def __post_init__(self) -> None:
+        if self.lm is not None:
+            refuse_password(self.lm, "--lm")
         check_all(self)
+        if self.lm is not None and (self.lm_model is None or self.model is None):
+            raise UsageError(
+                "--lm needs --lm-model, the model's name at the server, and --model, whose tokenizer is read.",
+                "Give both: --lm openai:URL --lm-model NAME --model FOLDER",
+            )
+        if self.lm is None and self.lm_model is not None:
+            raise UsageError("--lm-model names a model at a server, and there is no --lm.", "Give --lm openai:URL.")
+        if self.lm is not None and self.warm is not None:
+            raise UsageError("A snapshot (--warm) is of no use to a served model.", "Leave out --warm.")
 
 
 @dataclass(frozen=True)
@@ -133,7 +162,9 @@ class RetrievalOptions:
     index: Annotated[
         str | None,
         About(
-            "Folder of a Lucene or bm25s index, or the name of a prebuilt one. Unset: the embedded demo index.", NAME
+            "Folder or name of an index, or a server's: opensearch:URL/INDEX, elasticsearch:URL/INDEX, searxng:URL. "
+            "Unset: the embedded demo index.",
+            NAME,
         ),
     ] = None
     bm25: Annotated[
@@ -145,8 +176,16 @@ class RetrievalOptions:
     query_tokens: Annotated[
         int, About("Longer queries keep their last tokens, counted with the model's tokenizer.", at_least(1))
     ] = 64
+    web: Annotated[Web, About("What searxng shows of a result: its snippet, or the fitting passage of its page.")] = (
+        "snippets"
+    )
+    exclude_domains: Annotated[
+        str, About("Domains that searxng leaves out: a.org,b.com (paper, table 8: preset wikiasp).")
+    ] = ""
 
     def __post_init__(self) -> None:
+        if self.index is not None:
+            refuse_password(self.index, "--index")
         check_all(self)
 
 

@@ -70,3 +70,7 @@ class DiskFull(FlareError):
 
 class RunFault(FlareError):
     """A run folder belongs to other questions or settings, is in use, or is broken."""
+
+
+class ServerFault(FlareError):
+    """A server elsewhere (of a model, a corpus, the web) cannot be reached, refuses, or says what cannot be true."""

@@ -34,8 +34,7 @@ from flare_local.trace.safe_text import safe_text
 from flare_local.trace.terminal import TraceView
 
 if TYPE_CHECKING:
-    from flare_local.retrieval.bm25s import Bm25sIndex
-    from flare_local.retrieval.lucene import LuceneIndex
+    from flare_local.retrieval.index import Index
 
 
 @with_options()
@@ -138,7 +137,7 @@ def _trace(question: str, task: Task, answer: Callable[[Observer], Answer]) -> N
     view.finish(done)
 
 
-def _with_options(answer: Answer, options: Options, index: "LuceneIndex | Bm25sIndex | None") -> Answer:
+def _with_options(answer: Answer, options: Options, index: "Index | None") -> Answer:
     """Adds what was asked of model and index; the rules that were followed are there already."""
     asked = {**asdict(options.model), **asdict(options.retrieval)}
     found = {} if index is None else {"index": str(index.path), "index_hash": index.manifest_hash}

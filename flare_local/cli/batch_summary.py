@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from flare_local.engine.pool_use import PoolUse
 
 
-def summary(tally: Tally, pool: "PoolUse") -> list[str]:
-    """Counts, rates, tokens and the peak of the pool. Rates are by the clock, all questions together."""
+def summary(tally: Tally, pool: "PoolUse | None") -> list[str]:
+    """Counts, rates, and of a model that runs here tokens and the peak of the pool; rates are by the clock."""
     lines = [
         f"{tally.answered} answered, {tally.failed} failed in {duration(tally.seconds)}"
         + ("" if tally.seconds_each is None else f": {tally.seconds_each:.2f} s each")
@@ -22,6 +22,9 @@ def summary(tally: Tally, pool: "PoolUse") -> list[str]:
         lines += [
             f"An answer took {counters.calls / answered:.1f} calls of the model and {tally.searches / answered:.1f} "
             f"searches, and had {tally.tokens / answered:.1f} tokens.",
+        ]
+    if tally.answered and pool is not None:
+        lines += [
             f"Tokens run {counters.run:,}, reused {counters.reused:,}, run again after an eviction "
             f"{counters.recomputed:,}.",
             f"KV pool: calls in flight held at most {pool.in_use:,} of {pool.slots:,} slots; without sharing the most "

@@ -10,13 +10,13 @@ from flare_local.trace.versions import versions
 
 if TYPE_CHECKING:
     from flare_local.engine.engine import Engine
-    from flare_local.retrieval.bm25s import Bm25sIndex
-    from flare_local.retrieval.lucene import LuceneIndex
+    from flare_local.retrieval.index import Index
+    from flare_local.served.model import ServedModel
 
 # Options that change how fast an answer comes and how much memory it takes, but not the answer; and those that name
 # files whose content is bound instead. An option that is not listed here is bound.
 FREE = {"device", "device_map", "offload_folder", "kv_memory", "reuse", "max_forward_tokens", "kernels"}
-FREE |= {"trust_remote_code", "allow_pickle", "search_ahead", "warm"}
+FREE |= {"trust_remote_code", "allow_pickle", "search_ahead", "warm", "lm", "lm_requests", "lm_timeout"}
 BY_CONTENT = {"model", "question_model", "revision", "dtype", "index", "exemplars"}
 
 
@@ -32,7 +32,7 @@ def settings_asked(task: Task, options: Options) -> dict[str, object]:
 
 
 def settings_opened(
-    engine: "Engine", question_engine: "Engine | None", index: "LuceneIndex | Bm25sIndex | None"
+    engine: "Engine | ServedModel", question_engine: "Engine | None", index: "Index | None"
 ) -> dict[str, object]:
     """What only the opened models and index can tell."""
     return {

@@ -84,12 +84,12 @@ def hints(
     items = chosen(load_items(file, "asqa", split=split).items, limit, seed)
 
     from flare_local.cli import interrupt
-    from flare_local.cli.opening import open_engine
+    from flare_local.cli.opening import open_model
     from flare_local.datasets.hint_writing import HintFile, write_hints
     from flare_local.policies.hint import write_hint
 
     failed: list[str] = []
-    with open_engine(options.model) as engine, closing(HintFile(out, engine.model.fingerprint)) as written:
+    with open_model(options.model) as engine, closing(HintFile(out, engine.model.fingerprint)) as written:
 
         async def write() -> None:
             failed.extend(

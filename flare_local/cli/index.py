@@ -106,14 +106,13 @@ def search(
     ] = None,
 ) -> None:
     """Rank documents for a query, best first; equal scores by document id."""
-    from flare_local.cli.opening import index_name
+    from flare_local.cli.opening import open_retriever
     from flare_local.cli.sources import resolve
-    from flare_local.retrieval.open import open_index
 
     if k < 1:
         raise UsageError(f"--k is {k}.", "Give 1 or more.")
     options = resolve({"index": index, "bm25": bm25, "k1": k1, "b": b}, config).retrieval
-    with open_index(index_name(options), k1=options.k1, b=options.b, scoring=options.bm25) as opened:
+    with open_retriever(options) as opened:
         documents = opened.search_now([query], k)[0]
         named = {"path": str(opened.path), "hash": opened.manifest_hash}
     if as_json:
@@ -127,6 +126,39 @@ def search(
         _show(document)
     if not documents:
         err().print("No document shares a word with the query.")
+
+
+@app.command()
+def load(
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="URL/INDEX",
+            help="Index of an OpenSearch or Elasticsearch server: http://localhost:9200/my-texts. Made where absent.",
+            show_default=False,
+        ),
+    ],
+    corpus: Annotated[str, typer.Argument(help="As of `build`.", show_default=False)],
+    words: Annotated[int, typer.Option(help="Words of a passage cut from plain text.")] = 100,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave broken entries out, count and list them.")
+    ] = False,
+) -> None:
+    """Load a corpus into a server's index. Broken off, the same command goes on with what is not there yet.
+
+    User and password come from FLARE_INDEX_USER and FLARE_INDEX_PASSWORD.
+    """
+    from flare_local.retrieval.search_server_load import load_corpus
+
+    with BuildProgress(err()) as progress:
+        report = load_corpus(place, corpus, words=words, skip_bad=skip_bad, progress=progress)
+    for line in report.skipped:
+        err().print(f"left out: {safe_line(line)}")
+    err().print(
+        f"{report.documents:,} documents; {report.sent:,} sent, {report.read - report.sent:,} were there; "
+        f"{report.empty:,} without text left out."
+    )
+    print(report.path)
 
 
 @app.command()

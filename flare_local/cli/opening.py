@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from flare_local.cli.sources import Options
 from flare_local.config import MethodOptions, ModelOptions, RetrievalOptions
-from flare_local.errors import SnapshotFault
+from flare_local.errors import SnapshotFault, UsageError
 from flare_local.policies.methods import METHODS, Method
 from flare_local.policies.rules import SCHEDULES, Brackets, FirstSentence, Overflow, QueryKind, Rules
 from flare_local.tasks.exemplars import NONE, Exemplars, read_exemplars
@@ -18,8 +18,9 @@ from flare_local.tasks.presets import PRESETS
 if TYPE_CHECKING:
     from flare_local.engine.engine import Engine
     from flare_local.engine.text import TextCodec
-    from flare_local.retrieval.bm25s import Bm25sIndex
-    from flare_local.retrieval.lucene import LuceneIndex
+    from flare_local.retrieval.index import Index
+    from flare_local.served.model import ServedModel
+    from flare_local.served.tokenizer import LocalTokenizer
 
 # Tokens that the pool of a question model holds beside two passages as long as an answer may get: the exemplars of both
 # kinds of prompt and the cases of some sentences at once.
@@ -92,7 +93,7 @@ def uses_demo_settings(options: Options) -> bool:
     return uses_embedded_index(options) and options.method.preset is None
 
 
-def open_engines(task: Task, options: Options, opened: ExitStack) -> "tuple[Engine, Engine | None]":
+def open_engines(task: Task, options: Options, opened: ExitStack) -> "tuple[Engine | ServedModel, Engine | None]":
     """The model and the question model, if there is one; `opened` closes them.
 
     The question model goes first: its pool is small, and the other pool is sized by what is free then.
@@ -101,6 +102,8 @@ def open_engines(task: Task, options: Options, opened: ExitStack) -> "tuple[Engi
     questions = None
     if asker is not None:
         questions = opened.enter_context(open_engine(asker, QUESTION_SLOTS + 2 * task.rules.answer_tokens))
+    if options.model.lm is not None:
+        return opened.enter_context(open_served(options.model)), questions
     engine = opened.enter_context(open_engine(options.model))
     if options.model.warm is not None:
         check_warm(engine, options.model.warm, shared_prefixes_of(task, options, engine))
@@ -136,6 +139,8 @@ def question_model(options: Options) -> ModelOptions | None:
     return replace(
         options.model,
         model=options.method.question_model,
+        lm=None,
+        lm_model=None,
         revision=None,
         context=None,
         kv_memory=None,
@@ -146,6 +151,8 @@ def question_model(options: Options) -> ModelOptions | None:
 
 def open_engine(options: ModelOptions, most_slots: int | None = None) -> "Engine":
     """Loads the model, the embedded one where none is named, and makes its pool."""
+    if options.lm is not None:
+        raise UsageError("This needs a model that runs here.", "Leave out --lm and --lm-model.")
     from flare_local.engine.engine import Engine
 
     return Engine.load(
@@ -167,8 +174,34 @@ def open_engine(options: ModelOptions, most_slots: int | None = None) -> "Engine
     )
 
 
+def open_model(options: ModelOptions) -> "Engine | ServedModel":
+    """The model, here or at a server."""
+    return open_engine(options) if options.lm is None else open_served(options)
+
+
+def open_served(options: ModelOptions) -> "ServedModel":
+    """Connects to the server of `--lm`."""
+    from flare_local.http.client import Limits
+    from flare_local.served.model import ServedModel
+
+    assert options.lm is not None
+    assert options.lm_model is not None
+    return ServedModel.connect(
+        options.lm,
+        options.lm_model,
+        model_name(options),
+        revision=options.revision,
+        context=options.context,
+        trust_remote_code=options.trust_remote_code,
+        at_once=options.lm_requests,
+        limits=Limits(silence_s=options.lm_timeout),
+    )
+
+
 def open_codec(options: ModelOptions) -> "TextCodec":
     """Loads the model's tokenizer alone."""
+    if options.lm is not None:
+        return _local_tokenizer(options).codec
     from flare_local.engine.model import load_codec
 
     return load_codec(
@@ -181,6 +214,10 @@ def open_codec(options: ModelOptions) -> "TextCodec":
 
 def context_of(options: ModelOptions, codec: "TextCodec") -> int:
     """Tokens that the model holds, without loading its weights."""
+    if options.lm is not None:
+        from flare_local.served.model import CONTEXT
+
+        return _local_tokenizer(options).context_length or CONTEXT
     from flare_local.engine.model import read_context
 
     return read_context(
@@ -193,14 +230,32 @@ def context_of(options: ModelOptions, codec: "TextCodec") -> int:
     )
 
 
-def open_retriever(options: RetrievalOptions) -> "LuceneIndex | Bm25sIndex":
-    """Opens the index, the embedded one where none is named."""
-    from flare_local.retrieval.open import open_index
+def _local_tokenizer(options: ModelOptions) -> "LocalTokenizer":
+    from flare_local.served.tokenizer import load_tokenizer
 
+    return load_tokenizer(
+        model_name(options),
+        revision=options.revision,
+        context=options.context,
+        trust_remote_code=options.trust_remote_code,
+    )
+
+
+def open_retriever(options: RetrievalOptions) -> "Index":
+    """Opens the index, the embedded one where none is named."""
+    from flare_local.retrieval.open import is_on_server, open_index, open_on_server
+
+    if options.index is not None and is_on_server(options.index):
+        if options.k1 is not None or options.b is not None:
+            raise UsageError("--k1 and --b are settings of the server's index.", "Leave them out, or set them there.")
+        from flare_local.engine.cache_folder import cache_folder
+
+        cache = cache_folder() / "web.sqlite"
+        return open_on_server(options.index, shown=options.web, excluded=options.exclude_domains, cache=cache)
     return open_index(index_name(options), k1=options.k1, b=options.b, scoring=options.bm25)
 
 
-def open_index_of(task: Task, options: Options, opened: ExitStack) -> "LuceneIndex | Bm25sIndex | None":
+def open_index_of(task: Task, options: Options, opened: ExitStack) -> "Index | None":
     """The index, where the method searches; `opened` closes it."""
     if not task.method.retrieves:
         return None
@@ -209,7 +264,7 @@ def open_index_of(task: Task, options: Options, opened: ExitStack) -> "LuceneInd
     return index
 
 
-def with_exemplar_documents(task: Task, options: Options, index: "LuceneIndex | Bm25sIndex | None") -> Task:
+def with_exemplar_documents(task: Task, options: Options, index: "Index | None") -> Task:
     """The task with documents for its exemplars, where they were asked for and there is an index."""
     if index is None or not options.method.exemplar_documents:
         return task

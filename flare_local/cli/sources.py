@@ -15,7 +15,8 @@ from flare_local.tasks.presets import PRESETS
 
 FILE_NAME = "flare-local.toml"
 PREFIX = "FLARE_"
-OTHERS = {"CONFIG", "DEBUG", "CACHE", "JAVA_HOME", "JAVA_MEMORY"}  # FLARE_ variables that are no options
+# FLARE_ variables that are no options; the last three are secrets, read where they are used.
+OTHERS = {"CONFIG", "DEBUG", "CACHE", "JAVA_HOME", "JAVA_MEMORY", "LM_KEY", "INDEX_USER", "INDEX_PASSWORD"}
 CONCERNS: tuple[type, ...] = (ModelOptions, RetrievalOptions, MethodOptions, OutputOptions)
 OPTIONS: dict[str, Option] = {option.name: option for concern in CONCERNS for option in options_of(concern)}
 

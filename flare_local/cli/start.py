@@ -12,13 +12,13 @@ from flare_local.spans import Kind, span
 
 if TYPE_CHECKING:
     from flare_local.engine.engine import Engine
-    from flare_local.retrieval.bm25s import Bm25sIndex
-    from flare_local.retrieval.lucene import LuceneIndex
+    from flare_local.retrieval.index import Index
+    from flare_local.served.model import ServedModel
 
 
 def start(
     task: Task, options: Options, opened: ExitStack
-) -> "tuple[Task, LuceneIndex | Bm25sIndex | None, Engine, Engine | None]":
+) -> "tuple[Task, Index | None, Engine | ServedModel, Engine | None]":
     """The task with the documents of its exemplars, the index if the method searches, the model, the question model.
 
     `opened` closes them. An index that is not there is told before any library is imported.
@@ -102,9 +102,11 @@ def index_beside(open_it: Callable[[], T], path_or_name: str) -> Iterator[Beside
     """
     from flare_local.retrieval.locate import locate
     from flare_local.retrieval.manifest import read_manifest
+    from flare_local.retrieval.open import is_on_server
 
-    with span(Kind.INDEX, "find it"):
-        read_manifest(locate(path_or_name))
+    if not is_on_server(path_or_name):
+        with span(Kind.INDEX, "find it"):
+            read_manifest(locate(path_or_name))
     beside = Beside(open_it)
     try:
         yield beside

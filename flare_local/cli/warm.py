@@ -25,8 +25,7 @@ from flare_local.config import MethodOptions, ModelOptions, RetrievalOptions
 from flare_local.errors import UsageError
 
 if TYPE_CHECKING:
-    from flare_local.retrieval.bm25s import Bm25sIndex
-    from flare_local.retrieval.lucene import LuceneIndex
+    from flare_local.retrieval.index import Index
 
 _METHOD = OPTIONS["method"]
 
@@ -83,7 +82,7 @@ def warm(
     print(out)
 
 
-def _index(tasks: dict[str, Task], options: Options, opened: ExitStack) -> "LuceneIndex | Bm25sIndex | None":
+def _index(tasks: dict[str, Task], options: Options, opened: ExitStack) -> "Index | None":
     """The index, where exemplars are to have documents; `opened` closes it."""
     searching = [task for task in tasks.values() if task.method.retrieves]
     return open_index_of(searching[0], options, opened) if searching and options.method.exemplar_documents else None

@@ -61,8 +61,8 @@ class Tally:
         """Tokens of answers by wall time."""
         return self.tokens / self.seconds
 
-    def as_dict(self, pool: "PoolUse", question_pool: "PoolUse | None" = None) -> dict[str, object]:
-        """For sessions.jsonl. `question_pool`: that of the question model, if there is one."""
+    def as_dict(self, pool: "PoolUse | None", question_pool: "PoolUse | None" = None) -> dict[str, object]:
+        """For sessions.jsonl. `pool`: None for a served model; `question_pool`: of the question model, if any."""
         question_model = None
         if question_pool is not None:
             question_model = {"counters": self.question_counters.as_dict(), "pool": asdict(question_pool)}
@@ -73,6 +73,6 @@ class Tally:
             "answer_tokens": self.tokens,
             "searches": self.searches,
             "counters": self.counters.as_dict(),
-            "pool": asdict(pool),
+            "pool": None if pool is None else asdict(pool),
             "question_model": question_model,
         }

@@ -6,6 +6,7 @@ The exemplars are this program's own; the paper's would have to be copied out of
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from flare_local.retrieval.excluded import TABLE_8
 from flare_local.tasks.exemplars import Exemplars
 from flare_local.tasks.files import own_exemplars
 
@@ -71,7 +72,14 @@ PRESETS = {
             "wikiasp",
             "Summaries by aspects, as in WikiAsp: Generate a summary about X including the following aspects: a, b.",
             _TABLES,
-            {**_CONFIDENCE, **_EXPLICIT, "top_k": 5, "exemplar_documents": False, "max_new_tokens": 512},
+            {
+                **_CONFIDENCE,
+                **_EXPLICIT,
+                "top_k": 5,
+                "exemplar_documents": False,
+                "max_new_tokens": 512,
+                "exclude_domains": TABLE_8,
+            },
         ),
         Preset(
             "open",
