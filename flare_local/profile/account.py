@@ -4,7 +4,8 @@ A span's own time is what no span inside it takes. Where several threads work at
 stands first in `Kind`, and is `beside` for the others: hidden behind the first.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -74,15 +75,18 @@ def answering_account(profile: Profile) -> Account | None:
     if not questions:
         return None
     began, ended = questions[0].began, max(span.ended for span in questions)
-    return account(within(pieces_of(profile), began, ended), began, ended, OF_THE_RUN)
+    return account(Pieces(pieces_of(profile)).within(began, ended), began, ended, OF_THE_RUN)
 
 
 def question_accounts(profile: Profile) -> list[Account]:
     """One for each of `profile.questions`. A forward that a question took no part in is `Kind.OTHERS`."""
-    pieces = pieces_of(profile)
+    pieces, by = Pieces(pieces_of(profile)), asked_for_by(profile)
     return [
         account(
-            _of_question(within(pieces, span.began, span.ended), span, profile), span.began, span.ended, OF_A_QUESTION
+            _of_question(pieces.within(span.began, span.ended), span, profile, by),
+            span.began,
+            span.ended,
+            OF_A_QUESTION,
         )
         for span in profile.questions
     ]
@@ -139,13 +143,22 @@ def _flat(track: Iterable[Span]) -> Iterator[Piece]:
         at = around.pop().ended
 
 
-def within(pieces: Sequence[Piece], began: int, ended: int) -> list[Piece]:
-    """What lies between two moments, cut there."""
-    return [
-        Piece(piece.span, max(piece.began, began), min(piece.ended, ended))
-        for piece in pieces
-        if piece.began < ended and piece.ended > began
-    ]
+class Pieces:
+    """Pieces in order, found by time: of one track, none overlaps another."""
+
+    def __init__(self, pieces: Iterable[Piece]) -> None:
+        self._tracks: dict[int, list[Piece]] = {}
+        for piece in pieces:
+            self._tracks.setdefault(piece.span.track, []).append(piece)
+
+    def within(self, began: int, ended: int) -> list[Piece]:
+        """What lies between two moments, cut there; track by track."""
+        found = []
+        for track in self._tracks.values():
+            first = bisect_right(track, began, key=lambda piece: piece.ended)
+            end = bisect_left(track, ended, key=lambda piece: piece.began)
+            found += [Piece(piece.span, max(piece.began, began), min(piece.ended, ended)) for piece in track[first:end]]
+        return found
 
 
 def account(pieces: Iterable[Piece], began: int, ended: int, order: Sequence[Kind]) -> Account:
@@ -189,9 +202,13 @@ def ran_by(forward: Span) -> list[Ran]:
         raise FlareError(f"The forward at {forward.began / 1e9:.6f} s of the profile is damaged.") from None
 
 
-def takes_part(forward: Span, question: int, profile: Profile) -> bool:
-    """Whether it ran tokens for a question, or for what is read beside it."""
-    return any(profile.question_of(ran.question) == question for ran in ran_by(forward))
+def asked_for_by(profile: Profile) -> dict[int, frozenset[int]]:
+    """By id of a forward's span: the questions that it ran tokens for, or for what is read beside them."""
+    return {
+        id(span): frozenset(profile.question_of(ran.question) for ran in ran_by(span))
+        for span in profile.spans
+        if span.kind in FORWARDS
+    }
 
 
 def mine_alone(span: Span, question: int, profile: Profile) -> bool:
@@ -199,12 +216,14 @@ def mine_alone(span: Span, question: int, profile: Profile) -> bool:
     return span.question == question or (profile.at_once(span.track) and profile.question_of(span.track) == question)
 
 
-def _of_question(pieces: Iterable[Piece], question: Span, profile: Profile) -> list[Piece]:
+def _of_question(
+    pieces: Iterable[Piece], question: Span, profile: Profile, by: Mapping[int, frozenset[int]]
+) -> list[Piece]:
     kept = []
     for piece in pieces:
         span = piece.span
         if span.kind in FORWARDS:
-            mine = takes_part(span, question.track, profile)
+            mine = question.track in by[id(span)]
             other = Span(Kind.OTHERS, span.name, span.track, 0, span.began, span.ended)
             kept.append(piece if mine else Piece(other, piece.began, piece.ended))
         elif mine_alone(span, question.track, profile) or (span.kind in ENGINE and not span.question):

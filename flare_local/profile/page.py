@@ -4,9 +4,9 @@ Texts of models, documents and questions go through `escaped`; should one ever g
 forbids all but its own style.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from flare_local.profile.account import Account, Piece, own_times, pieces_of, ran_by, takes_part, within
+from flare_local.profile.account import Account, Piece, Pieces, asked_for_by, own_times, pieces_of, ran_by
 from flare_local.profile.markup import escaped
 from flare_local.profile.names import GROUPS, LABELS
 from flare_local.profile.reader import Profile
@@ -104,9 +104,9 @@ def _questions(profile: Profile, summary: Summary) -> Iterator[str]:
         yield from _table(summary.questions)
     if len(summary.questions) > MOST:
         yield f'<p class="quiet">Below, the slowest {MOST} of {len(summary.questions)} questions.</p>'
-    pieces = pieces_of(profile)
+    pieces, by = Pieces(pieces_of(profile)), asked_for_by(profile)
     for each in sorted(slowest, key=lambda each: each.number):
-        yield from _question(profile, each, pieces)
+        yield from _question(profile, each, pieces, by)
 
 
 def _table(questions: Sequence[QuestionSummary]) -> Iterator[str]:
@@ -120,7 +120,9 @@ def _table(questions: Sequence[QuestionSummary]) -> Iterator[str]:
     yield "</table></section>"
 
 
-def _question(profile: Profile, summary: QuestionSummary, pieces: Sequence[Piece]) -> Iterator[str]:
+def _question(
+    profile: Profile, summary: QuestionSummary, pieces: Pieces, by: Mapping[int, frozenset[int]]
+) -> Iterator[str]:
     span = profile.questions[summary.number - 1]
     steps, verbs = steps_of(profile, span)
     about = span.about
@@ -136,17 +138,22 @@ def _question(profile: Profile, summary: QuestionSummary, pieces: Sequence[Piece
     )
     yield from _bar(summary.account)
     yield "<h3>Timeline</h3>"
-    yield drawing(_lanes(profile, span, steps, verbs, pieces), span.began, span.ended)
+    yield drawing(_lanes(profile, span, steps, verbs, pieces, by), span.began, span.ended)
     yield f'<h3>Steps</h3><p class="quiet">{legend(theta, beta)}</p>'
     yield f"{''.join(card(step, theta, beta) for step in steps)}</section>"
 
 
 def _lanes(
-    profile: Profile, question: Span, steps: Sequence[StepView], verbs: Sequence[Verb], pieces: Sequence[Piece]
+    profile: Profile,
+    question: Span,
+    steps: Sequence[StepView],
+    verbs: Sequence[Verb],
+    pieces: Pieces,
+    by: Mapping[int, frozenset[int]],
 ) -> list[Lane]:
-    here = within(pieces, question.began, question.ended)
+    here = sorted(pieces.within(question.began, question.ended), key=lambda piece: piece.began)
     gap = (question.ended - question.began) // DETAIL
-    mine = [piece for piece in here if piece.span.kind in FORWARDS and takes_part(piece.span, question.track, profile)]
+    mine = [piece for piece in here if piece.span.kind in FORWARDS and question.track in by[id(piece.span)]]
     known = {id(piece) for piece in mine}
     others = [
         Piece(Span(Kind.OTHERS, "", 0, 0, piece.began, piece.ended), piece.began, piece.ended)

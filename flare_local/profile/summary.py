@@ -1,21 +1,22 @@
 """A profile in numbers: the account of the run and of each question, its start, and what took longest."""
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from itertools import repeat
 from typing import Any
 
 from flare_local.profile.account import (
     Account,
+    Ran,
     answering_account,
     own_times,
     question_accounts,
     ran_by,
     run_account,
-    takes_part,
 )
 from flare_local.profile.names import GROUPS, LABELS, QUIET
 from flare_local.profile.reader import Profile
-from flare_local.spans import FORWARDS, Kind, Span
+from flare_local.spans import FORWARDS, VERBS, Kind, Span
 
 SLOWEST = 10
 
@@ -140,29 +141,34 @@ def accepted_of(profile: Profile) -> dict[int, list[int]]:
 
 def _questions(profile: Profile) -> list[QuestionSummary]:
     accepted = accepted_of(profile)
+    ran: dict[
+        int, list[tuple[Ran, int]]
+    ] = {}  # question -> what forwards ran for it, with the proposals that were right
+    forwards: Counter[int] = Counter()
+    verbs: Counter[tuple[int, Kind]] = Counter()
+    for span in profile.spans:
+        if span.kind in FORWARDS:
+            parts = list(zip(ran_by(span), accepted.get(id(span), repeat(0)), strict=False))
+            for part in parts:
+                ran.setdefault(profile.question_of(part[0].question), []).append(part)
+            forwards.update({profile.question_of(part.question) for part, _ in parts})
+        elif span.kind in VERBS:
+            verbs[profile.question_of(span.track), span.kind] += 1
     made = []
     for number, (span, account) in enumerate(zip(profile.questions, question_accounts(profile), strict=True), 1):
-        forwards = [each for each in profile.spans if each.kind in FORWARDS and takes_part(each, span.track, profile)]
-        calls = [
-            (ran, right)
-            for each in forwards
-            for ran, right in zip(ran_by(each), accepted.get(id(each), repeat(0)), strict=False)
-            if profile.question_of(ran.question) == span.track
-        ]
-        mine = [each for each in profile.spans if profile.question_of(each.track) == span.track]
-        answer = span.about.get("answer")
+        mine, answer = ran.get(span.track, []), span.about.get("answer")
         made.append(
             QuestionSummary(
                 number=number,
                 question=span.name,
                 answer=answer if isinstance(answer, str) else None,
                 account=account,
-                forwards=len(forwards),
-                tokens=sum(ran.tokens for ran, _ in calls),
-                proposals=sum(ran.proposals for ran, _ in calls),
-                accepted=sum(right for _, right in calls),
-                calls=sum(each.kind is Kind.WAIT for each in mine),
-                searches=sum(each.kind is Kind.SEARCH for each in mine),
+                forwards=forwards[span.track],
+                tokens=sum(part.tokens for part, _ in mine),
+                proposals=sum(part.proposals for part, _ in mine),
+                accepted=sum(right for _, right in mine),
+                calls=verbs[span.track, Kind.WAIT],
+                searches=verbs[span.track, Kind.SEARCH],
             )
         )
     return made
