@@ -15,6 +15,7 @@ import torch
 from flare_local.engine.call import Paragraph, Sentence, Tokens, Until, Whole
 from flare_local.engine.engine import Engine
 from flare_local.engine.model import LoadedModel
+from flare_local.engine.packed_linear import pack_linears
 from flare_local.engine.speculation import DRAFT_ONLY, Speculation
 from flare_local.engine.text import TextCodec
 from flare_local.policies.methods import METHODS
@@ -294,6 +295,7 @@ class Pair:
         """`tokenizer`: a real one in the place of the tiny one of this `kind`."""
         spoken = tokenizer or tiny_tokenizer(kind)
         self.loaded = loaded(tiny_model(arch, dtype, seed, kind, tokenizer), spoken, arch)
+        pack_linears(self.loaded.module)  # as a model that is loaded is; changes nothing in float64
         self.naive = NaiveModel(tiny_model(arch, dtype, seed, kind, tokenizer), spoken)
         self.margin = margin or Margin(exact=dtype == torch.float64)
         self.tolerance = TOLERANCE[dtype]
