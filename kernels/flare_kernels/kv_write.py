@@ -77,7 +77,7 @@ def kv_write(
     assert rotary_dim <= key_dim
     assert cos.is_contiguous()
     assert sin.is_contiguous()
-    with torch.cuda.device_of(key):  # Triton launches on the current device
+    with torch.cuda.device(key.get_device()):  # Triton launches on the current device
         kv_write_kernel[(rows, kv_heads)](
             key,
             value,

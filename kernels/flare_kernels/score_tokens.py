@@ -53,7 +53,7 @@ def score_tokens(logits: torch.Tensor, ids: torch.Tensor) -> tuple[torch.Tensor,
     top = torch.empty_like(ids)
     top_probability = torch.empty(rows, dtype=torch.float32, device=logits.device)
     probability = torch.empty_like(top_probability)
-    with torch.cuda.device_of(logits):  # Triton launches on the current device
+    with torch.cuda.device(logits.get_device()):  # Triton launches on the current device
         score_tokens_kernel[(rows,)](
             logits, ids, top, top_probability, probability, logits.stride(0), vocabulary, BLOCK=BLOCK, num_warps=8
         )

@@ -247,7 +247,7 @@ def slot_attention(
     splits = -(-tables.longest // int(how.constants["SPLIT"]))
     partial = torch.empty(splits, rows, heads, value_dim, dtype=torch.float32, device=query.device)
     lse = torch.empty(splits, rows, heads, dtype=torch.float32, device=query.device)
-    with torch.cuda.device_of(query):  # Triton launches on the current device
+    with torch.cuda.device(query.get_device()):  # Triton launches on the current device
         partial_kernel[(len(tables.blocks), kv_heads * how.constants["PARTS"], splits)](
             query,
             keys,
