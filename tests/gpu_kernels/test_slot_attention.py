@@ -7,7 +7,7 @@ pytest.importorskip("triton")
 
 from flare_kernels.slot_attention import slot_attention, slot_attention_reference
 
-from tests.kernels.packed import Packed, packed
+from tests.gpu_kernels.packed import Packed, packed
 
 TOLERANCE = {torch.float32: 3e-6, torch.float16: 2e-3, torch.bfloat16: 2e-2}
 PACKED = {  # tokens in the pool before, rows; rows a block
