@@ -20,6 +20,7 @@ COMMANDS = {
     "demo": Command("flare_local.cli.demo:demo", "Questions about an invented town, answered by FLARE step by step."),
     "ask": Command("flare_local.cli.ask:ask", "Answer a question."),
     "batch": Command("flare_local.cli.batch:batch", "Answer many questions at once, into a folder."),
+    "eval": Command("flare_local.cli.eval:eval_", "Answer a task's questions with several methods; judge and compare."),
     "data": Command("flare_local.cli.data:app", "Look at a dataset; write hints for ambiguous questions."),
     "warm": Command("flare_local.cli.warm:warm", "Compute what all prompts begin with once, for --warm."),
     "profile": Command("flare_local.cli.profile:profile", "Where the time of a run went; a page of its answers."),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flare_local.errors import FlareError, RunFault
 from flare_local.runs.folder import ERRORS, RESULTS, SESSIONS
-from flare_local.runs.log import Line, Log
+from flare_local.runs.log import Line, Log, read_lines
 from flare_local.runs.questions import Asked
 from flare_local.trace.events import Answer
 from flare_local.trace.json import answer_object
@@ -54,6 +54,18 @@ class Record:
         """Writes what one process did."""
         self._sessions.append({"run": self._run, **line})
 
+    def take(self, folder: Path) -> None:
+        """Takes in what another process wrote of the same run into `folder`; what is here already is passed over, so
+        that a merge which was killed can be done again. Raises as the constructor, and `DiskFull`.
+        """
+        sessions: list[Line] = []
+        for name, visit in ((RESULTS, self._take_result), (ERRORS, self._take_error)):
+            if (folder / name).exists():
+                read_lines(folder / name, visit)
+        read_lines(self._folder / SESSIONS, sessions.append)
+        if (folder / SESSIONS).exists():
+            read_lines(folder / SESSIONS, lambda line: None if line in sessions else self._sessions.append(line))
+
     def close(self) -> None:
         """Closes the files."""
         for log in (self._results, self._errors, self._sessions):
@@ -68,6 +80,19 @@ class Record:
     def _read_error(self, line: Line) -> None:
         id = self._id(line, ERRORS)
         if id not in self.answered:
+            self.failed[id] = str(line.get("error"))
+
+    def _take_result(self, line: Line) -> None:
+        id = self._id(line, RESULTS)
+        if id not in self.answered:
+            self._results.append(line)
+            self.answered.add(id)
+            self.failed.pop(id, None)
+
+    def _take_error(self, line: Line) -> None:
+        id = self._id(line, ERRORS)
+        if id not in self.answered and self.failed.get(id) != str(line.get("error")):
+            self._errors.append(line)
             self.failed[id] = str(line.get("error"))
 
     def _id(self, line: Line, name: str) -> str:

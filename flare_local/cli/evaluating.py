@@ -1,0 +1,264 @@
+"""Rows of an evaluation answered one after the other, on one model and one index; a killed one goes on."""
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flare_local.cli import interrupt
+from flare_local.cli.batch_progress import BatchProgress
+from flare_local.cli.bound import settings_asked, settings_opened
+from flare_local.cli.console import err
+from flare_local.cli.opening import Task, index_name, open_retriever, task_of, with_exemplar_documents
+from flare_local.cli.sources import Options
+from flare_local.cli.start import start
+from flare_local.errors import DiskFull, FlareError
+from flare_local.evaluation.folder import Plan, begin, take_folder
+from flare_local.evaluation.ranks import Ranks, own_device
+from flare_local.evaluation.row import Row
+from flare_local.runs.at_once import AnswerOne, Outcome, answer_all
+from flare_local.runs.folder import ERRORS, HEAD, RunFolder
+from flare_local.runs.questions import Asked
+from flare_local.runs.record import Record
+from flare_local.runs.shards import SHARD, done, merge, remove, shard
+from flare_local.runs.work import Work
+from flare_local.trace.events import Answer
+
+if TYPE_CHECKING:
+    from flare_local.engine.engine import Engine
+    from flare_local.retrieval.bm25s import Bm25sIndex
+    from flare_local.retrieval.lucene import LuceneIndex
+
+MEASURED = 3  # questions a row that a dry run answers to estimate the time
+
+
+@dataclass(frozen=True)
+class How:
+    """What changes no answer."""
+
+    concurrency: int
+    retry_failed: bool = False
+    calls: bool = False  # write every call of the model with its prompt too
+    force_new: bool = False
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One row with all that its questions are asked with."""
+
+    plan: Plan
+    row: Row
+    options: Options
+    task: Task
+
+    @property
+    def folder(self) -> Path:
+        """Of its run."""
+        return self.plan.folder / self.row.name
+
+    @property
+    def asked(self) -> list[Asked]:
+        """All questions of the dataset: the run is bound to them, so that --limit can change."""
+        return [item.asked for item in self.plan.dataset.items]
+
+    def pending(self, retry_failed: bool) -> list[Asked]:
+        """The chosen questions that nobody has answered yet, in order."""
+        gone = done(self.folder, retry_failed=retry_failed)
+        return [item.asked for item in self.plan.items if item.id not in gone]
+
+
+def planned(plan: Plan, row: Row, options: Options) -> Planned:
+    """A row with `options`. Raises `UsageError` for options that make no sense together."""
+    return Planned(plan, row, options, task_of(options))
+
+
+@dataclass
+class Bench:
+    """What all rows share, opened when the first of them needs it; `opened` closes it."""
+
+    opened: ExitStack
+    engine: "Engine | None" = None
+    question_engine: "Engine | None" = None
+    indexes: "dict[str, LuceneIndex | Bm25sIndex]" = field(default_factory=dict)  # by name
+
+    def open(self, rows: Sequence[Planned]) -> None:
+        """Opens the model, and the first index beside it."""
+        if self.engine is not None:
+            return
+        lead = max(rows, key=lambda each: (each.options.method.question_model is not None, each.task.method.retrieves))
+        model = replace(lead.options.model, device=own_device(lead.options.model.device))
+        options = replace(lead.options, model=model)
+        _, index, self.engine, self.question_engine = start(lead.task, options, self.opened)
+        if index is not None:
+            self.indexes[_ranked(lead.options)] = index
+
+    def index(self, row: Planned) -> "LuceneIndex | Bm25sIndex | None":
+        """The index of a row, None where it does not search."""
+        if not row.task.method.retrieves:
+            return None
+        name = _ranked(row.options)
+        if name not in self.indexes:
+            self.indexes[name] = open_retriever(row.options.retrieval)
+            self.opened.callback(self.indexes[name].close)
+        return self.indexes[name]
+
+    def asker(self, row: Planned) -> "Engine | None":
+        """The model that writes the row's questions, where it is another one."""
+        return self.question_engine if row.options.method.question_model is not None else None
+
+    def settings(self, row: Planned) -> dict[str, object]:
+        """Everything that the row's answers are bound to."""
+        assert self.engine is not None
+        opened = settings_opened(self.engine, self.asker(row), self.index(row))
+        return settings_asked(row.task, row.options) | opened
+
+
+def evaluate(rows: Sequence[Planned], bench: Bench, how: How, ranks: Ranks) -> None:
+    """Answers all chosen questions of all rows that have no answer yet, each on the disk as soon as it is done.
+
+    With several ranks each answers its share. Raises `RunFault` where a folder is bound to other settings, `DiskFull`.
+    """
+    with ExitStack() as held:
+        folders: dict[str, RunFolder] = {}
+        if ranks.first:
+            for plan in {row.plan.folder: row.plan for row in rows}.values():
+                held.callback(take_folder(plan.folder).release, remove=False)
+                begin(plan)
+            for row in rows:
+                folders[row.row.name] = held.enter_context(RunFolder(row.folder))
+                _check(row, folders[row.row.name], how)
+        ranks.wait()
+        if how.force_new or any(row.pending(how.retry_failed) for row in rows):
+            bench.open(rows)
+            for row in rows if ranks.first else ():
+                _begin(row, folders[row.row.name], bench, how)
+            ranks.wait()
+            mine = [row.pending(how.retry_failed)[ranks.rank :: ranks.size] for row in rows]
+            ranks.wait()
+            for number, (row, pending) in enumerate(zip(rows, mine, strict=True), 1):
+                if pending:
+                    if ranks.first:
+                        err().print(f"{row.row.title} ({row.plan.title}), row {number} of {len(rows)}")
+                    _answer(row, pending, folders.get(row.row.name), bench, how, ranks)
+            ranks.wait()
+        for folder in folders.values():
+            _merge(folder)
+
+
+def _check(row: Planned, folder: RunFolder, how: How) -> None:
+    """Refuses a run of other settings before anything is loaded, and takes in what other ranks have left."""
+    if how.force_new:
+        for path in row.folder.glob(f"{SHARD}*"):
+            remove(path)
+    elif folder.begun:
+        folder.check(settings_asked(row.task, row.options), row.asked)
+        _merge(folder)
+
+
+def _begin(row: Planned, folder: RunFolder, bench: Bench, how: How) -> None:
+    settings = bench.settings(row)
+    if folder.begun and not how.force_new:
+        folder.check(settings, row.asked)
+    else:
+        folder.begin(settings, row.asked)
+
+
+def _merge(folder: RunFolder) -> None:
+    if folder.begun and any(folder.path.glob(f"{SHARD}*")):
+        with closing(Record(folder.path, folder.run)) as record:
+            merge(folder.path, record, folder.run)
+
+
+def _answer(row: Planned, pending: list[Asked], folder: RunFolder | None, bench: Bench, how: How, ranks: Ranks) -> None:
+    """This rank's share of one row."""
+    with ExitStack() as opened:
+        if folder is None:
+            folder = opened.enter_context(RunFolder(shard(row.folder, ranks.rank)))
+            folder.begin(bench.settings(row), row.asked)
+        record = opened.enter_context(closing(Record(folder.path, folder.run)))
+        work = Work(pending, record, calls=how.calls)
+        progress = opened.enter_context(BatchProgress(err(), work.tally))
+        if ranks.first:
+            work.tell = progress
+        answer = _answering(row, bench)
+        try:
+            interrupt.run(work.run(answer, progress.interrupted, concurrency=how.concurrency))
+        finally:
+            assert bench.engine is not None
+            pools = [bench.engine.pool_use] + [asker.pool_use for asker in [bench.asker(row)] if asker is not None]
+            with suppress(DiskFull):  # said already
+                record.session({"concurrency": how.concurrency, **work.tally.as_dict(*pools)})
+
+
+def _answering(row: Planned, bench: Bench) -> AnswerOne:
+    """What answers a question as the row has it."""
+    from flare_local.api import Ask
+
+    index, engine = bench.index(row), bench.engine
+    assert engine is not None
+    task = with_exemplar_documents(row.task, row.options, index)
+
+    async def answer(one: Asked) -> Answer:
+        return await Ask(task.method).answer(
+            engine,
+            index,
+            one.question,
+            exemplars=task.exemplars,
+            rules=task.rules,
+            chat=row.options.model.chat_template,
+            question_engine=bench.asker(row),
+        )
+
+    return answer
+
+
+def _ranked(options: Options) -> str:
+    """An index and how it ranks, by name."""
+    asked = options.retrieval
+    return f"{index_name(asked)} {asked.bm25} k1={asked.k1} b={asked.b}"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a row will take."""
+
+    row: Planned
+    pending: int  # questions
+    seconds: float | None  # a question, others beside it; None where nothing is pending
+    prompts: float | None  # a question
+
+
+def estimate(rows: Sequence[Planned], bench: Bench, how: How) -> list[Estimate]:
+    """Answers a few questions of each row and keeps none of them: how many prompts, and how long each question."""
+    found = []
+    for row in rows:
+        pending = [item.asked for item in row.plan.items] if how.force_new else row.pending(how.retry_failed)
+        if not pending:
+            found.append(Estimate(row, 0, None, None))
+            continue
+        bench.open(rows)
+        outcomes: list[Outcome] = []
+        tried = pending[:MEASURED]
+        began = time.perf_counter()
+        interrupt.run(answer_all(tried, _answering(row, bench), outcomes.append, concurrency=how.concurrency))
+        seconds = (time.perf_counter() - began) / len(tried)
+        answers = [each.result for each in outcomes if isinstance(each.result, Answer)]
+        if not answers:
+            raise FlareError(f"{row.row.title}: none of {len(tried)} questions was answered ({outcomes[0].result}).")
+        prompts = sum(len(answer.writings) for answer in answers) / len(answers)
+        found.append(Estimate(row, len(pending), seconds, prompts))
+    return found
+
+
+def failures(rows: Sequence[Planned]) -> list[str]:
+    """Each row with questions that have no answer, in words."""
+    found = []
+    for row in rows:
+        if not (row.folder / HEAD).exists():
+            continue
+        missing = row.pending(retry_failed=True)
+        if missing:
+            found.append(f"{len(missing)} of {row.row.title} ({row.folder / ERRORS})")
+    return found

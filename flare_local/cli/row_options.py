@@ -1,0 +1,43 @@
+"""The options of one row of an evaluation: those of the command, the task's preset, and what the row sets itself."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from flare_local.cli.sources import OPTIONS, Options
+from flare_local.config import MethodOptions
+from flare_local.evaluation.row import Row
+from flare_local.tasks.presets import PRESETS
+
+
+def with_preset(options: Options, preset: str) -> Options:
+    """The options as `--preset` would have made them, unless another preset was named."""
+    if options.method.preset is not None:
+        return options
+    found = {
+        name: value
+        for name, value in PRESETS[preset].settings(options.method.schedule).items()
+        if options.sources[name] == "default"
+    }
+    sources = {**options.sources, **dict.fromkeys(found, f"preset {preset}"), "preset": "task"}
+    return replace(options, method=replace(options.method, preset=preset, **found), sources=sources)
+
+
+def of_paper(options: Options) -> Options:
+    """The options without what environment and file say of methods: a table of the paper has the paper's settings."""
+    kept = MethodOptions(schedule=options.method.schedule)
+    sources = {**options.sources, **dict.fromkeys((name for name in OPTIONS if hasattr(kept, name)), "default")}
+    return replace(options, method=kept, sources=sources)
+
+
+def row_options(options: Options, row: Row) -> Options:
+    """The options that a row is asked with. Raises `UsageError` where its settings are wrong."""
+    chosen = replace(options.method, method=row.method, **_checked(row.settings))
+    if chosen.method != "flare_direct" or chosen.query != "explicit":
+        chosen = replace(chosen, question_model=None)  # it would have nothing to write
+    if chosen.temperature == 0:
+        chosen = replace(chosen, seed=0)  # it draws the questions here, and no token
+    return replace(options, method=chosen)
+
+
+def _checked(settings: Mapping[str, object]) -> dict[str, object]:
+    return {name: OPTIONS[name].check(value, OPTIONS[name].flag) for name, value in settings.items()}
