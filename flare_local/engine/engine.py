@@ -97,13 +97,15 @@ class Engine:
         reuse: bool = True,
         max_forward_tokens: int = MAX_FORWARD_TOKENS,
         kernels: Kernels = "auto",
+        speculation: Speculation = MEASURED,
         pack: bool = True,
         warm: str | Path | None = None,
     ) -> "Engine":
         """Loads a hub name, a folder with safetensors, or a GGUF file, checks that the engine runs it exactly, and
-        makes the pool. `pack`: on the CPU, linear layers get the layout that is multiplied fastest (packed_linear.py).
-        `warm`: a snapshot to begin with, see `warm`. Raises `ModelError` or `ModelRefused` with the
-        reason.
+        makes the pool. `speculation`: see `Engine`. `pack`: on the CPU, linear layers get the layout that is
+        multiplied fastest (packed_linear.py). `warm`: a snapshot to begin with, see `warm`.
+
+        Raises `ModelError` or `ModelRefused` with the reason.
         """
         with span(Kind.IMPORTS, "transformers"):
             from flare_local.engine.model import load_model
@@ -133,6 +135,7 @@ class Engine:
             reuse=reuse,
             max_forward_tokens=max_forward_tokens,
             kernels=kernels,
+            speculation=speculation,
         )
         if snapshot is not None:
             try:
