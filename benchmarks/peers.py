@@ -32,7 +32,7 @@ from flare_local.policies.rules import Rules
 from flare_local.tasks.exemplars import NONE, Exemplars
 from flare_local.trace.events import Answer
 
-QUICK = {"limit": 2, "max_new_tokens": 32, "slots": 8192, "decode_tokens": 9}
+QUICK = {"limit": 2, "max_new_tokens": 20, "slots": 8192, "decode_tokens": 5}
 HEADINGS = ("", "s/answer", "ratio", "later", "per call", "calls", "forwards", "ms/token", "same sentences")
 NOTE = """s/answer: median. ratio: seconds over the engine's to the same question, median; later: without the first
 question of a repetition, which finds nothing cached; per call: seconds a call. calls, forwards: of an answer, mean.
@@ -110,8 +110,9 @@ class Run:
         self.per_token = seconds_per_token(rows, prompts, self.given.decode_tokens, self.drop)
         append(self.file, {"seconds_per_token": self.per_token})
         for name, seconds in self.per_token.items():
-            against = seconds / self.per_token.get(AFRESH, seconds)
-            print(f"plain decode, {name}: {seconds * 1000:.2f} ms a token ({against:.2f} of generate's)", flush=True)
+            generate = self.per_token.get(AFRESH)
+            against = "" if generate is None else f", {seconds / generate:.2f} times that of generate"
+            print(f"plain decode, {name}: {seconds * 1000:.2f} ms a token{against}", flush=True)
 
     def answer_all(self, repeat: int) -> None:
         """Every row answers question i before question i + 1 is begun; who begins changes from question to question."""

@@ -67,7 +67,9 @@ class VLLMProcess:
         impatient.start()
         try:
             made = cls(process)
-            made.hear()
+            told_threads = made.hear()["threads"]
+            if told_threads != torch.get_num_threads():
+                raise RuntimeError(f"it has {told_threads} threads, not {threads}")
         except RuntimeError as error:
             process.kill()
             process.wait()

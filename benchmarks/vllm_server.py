@@ -31,6 +31,7 @@ def main() -> None:
         answers.flush()
 
     try:
+        import torch
         from vllm.engine.arg_utils import EngineArgs
         from vllm.v1.engine.llm_engine import LLMEngine
 
@@ -43,7 +44,7 @@ def main() -> None:
     except Exception as error:
         say({"error": f"{type(error).__name__}: {error}"})
         return
-    say({"ready": True})
+    say({"threads": torch.get_num_threads()})
     for number, line in enumerate(sys.stdin):
         request = json.loads(line)
         try:
