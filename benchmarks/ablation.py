@@ -11,6 +11,7 @@ search is hidden. `--growth` shows instead how the cost of an answer grows with 
 import asyncio
 from contextlib import ExitStack
 from dataclasses import replace
+from math import comb
 from statistics import mean, median
 from time import perf_counter
 
@@ -26,7 +27,8 @@ from flare_local import Engine, flare_direct
 from flare_local.engine.call import LanguageModel
 from flare_local.trace.events import Answer
 
-QUICK = {"limit": 2, "max_new_tokens": 48, "slots": 2048}
+QUICK = {"limit": 2, "max_new_tokens": 32, "slots": 2048}
+CHANCE = 0.05
 
 
 Answers = dict[str, list[Timed]]  # name of an arm -> one a question
@@ -164,8 +166,20 @@ def hidden(device: Device, measured: Answers) -> str:
         f"{total['ahead_kept']:.0f} of them kept; {more:.2f} times the tokens run)\n"
         f"  an answer takes {median(timed.seconds for timed in on):.2f} s with it, "
         f"{median(timed.seconds for timed in off):.2f} s without: {gain:.2f} times as fast, sooner for {sooner} of "
-        f"{len(on)} questions; it {'pays' if gain > 1 else 'does not pay'} here"
+        f"{len(on)} questions: {verdict(sooner, len(on))}"
     )
+
+
+def verdict(sooner: int, count: int) -> str:
+    """Whether the answers were sooner so often, or so seldom, that it is hardly chance (sign test, 5 % a side)."""
+    if exceeded(count, sooner) <= CHANCE:
+        return "it pays here"
+    return "it does not pay here" if exceeded(count, count - sooner) <= CHANCE else "too few or too close to tell"
+
+
+def exceeded(throws: int, heads: int) -> float:
+    """The probability of at least so many heads."""
+    return sum(comb(throws, each) for each in range(heads, throws + 1)) * 0.5**throws
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.ablation import verdict
 from benchmarks.hugging_face import Plain, plain_model
 from benchmarks.kept_cache import KeptCache
 from benchmarks.peer_rows import ROWS
@@ -183,6 +184,17 @@ def test_growth_that_a_fixed_cost_hides_is_told() -> None:
     first, last = each_further(squares)
     assert last > 2 * first
     assert exponent([(size, cost - 100) for size, cost in squares]) == pytest.approx(2)
+
+
+def test_a_difference_counts_only_where_chance_does_not_explain_it() -> None:
+    assert [verdict(sooner, 8) for sooner in (8, 7, 6, 2, 1)] == [
+        "it pays here",
+        "it pays here",
+        "too few or too close to tell",
+        "too few or too close to tell",
+        "it does not pay here",
+    ]
+    assert verdict(2, 2) == "too few or too close to tell"
 
 
 def test_a_percentile_is_a_value_that_was_measured() -> None:
