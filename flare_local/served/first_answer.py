@@ -49,8 +49,10 @@ def check_first(completions: Completions, codec: TextCodec, eos_ids: frozenset[i
     except (Refused, Untrue) as by_ids:
         try:
             tokens = _first(completions, codec, eos_ids, asked, as_text(asked, codec))
-        except (Refused, Untrue):
-            raise by_ids from None  # what was wrong in the better way
+        except Refused:
+            raise by_ids from None
+        except Untrue as by_text:
+            raise (by_text if isinstance(by_ids, Refused) else by_ids) from None  # of the two, the more telling
         return FirstAnswer(codec, asked, tokens, takes_ids=False)
 
 
