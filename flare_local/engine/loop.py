@@ -4,6 +4,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from functools import partial
 from time import perf_counter
 from typing import TypeVar
@@ -202,28 +203,32 @@ class Loop:
         self._running = [running for running in self._running if running.tree is not None]
 
     def _end(self, running: Running, error: Exception | None) -> None:
-        tree = running.tree
+        tree, done = running.tree, running.output.done
         running.leave()
         if tree is not None and tree is not self.tree:
             tree.evict(tree.idle)
-        try:
-            if error is not None:
+        if error is not None:
+            with suppress(InvalidStateError):
                 running.future.set_exception(error)
-            elif running.output.done:
-                generation = running.generation()
-                if not running.call.ahead:
-                    self._ledger.called([*running.call.prompt, *generation.tokens], running.counters)
-                running.future.set_result(generation)
-        except InvalidStateError:  # cancelled meanwhile: nobody waits for it
-            return
+        elif done:
+            _settle(running.future, partial(self._result, running))
+
+    def _result(self, running: Running) -> Generation:
+        generation = running.generation()
+        if not running.call.ahead:
+            self._ledger.called([*running.call.prompt, *generation.tokens], running.counters)
+        return generation
 
 
 def _settle(future: "Future[T]", work: Callable[[], T]) -> None:
-    """Puts what `work` returns or raises into `future`."""
-    try:
-        future.set_result(work())
-    except BaseException as error:
-        future.set_exception(error)
+    """Puts what `work` returns or raises into `future`; nobody waits for one that was cancelled meanwhile."""
+    with suppress(InvalidStateError):
+        try:
+            result = work()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
 
 
 def _kind(running: Running, stretch: Stretch) -> Kind:

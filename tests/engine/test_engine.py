@@ -13,9 +13,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from flare_local.engine import attention
 from flare_local.engine.call import Call, Generation, Sampling, StopReason, Tokens, Whole
 from flare_local.engine.engine import Engine
+from flare_local.engine.output import Output
 from flare_local.engine.plan import Plan, Stretch
 from flare_local.errors import PoolTooSmall, PromptTooLong
-from tests.engine.exactness import always, tiny_loaded
+from tests.engine.exactness import always, check_integrity, tiny_loaded
 
 PROMPT = tuple(range(20, 60))
 
@@ -250,3 +251,16 @@ def test_no_layer_waits_for_the_device(arch: str) -> None:
         keep = torch.tensor([2, 3, 4, 5])
         with torch.inference_mode(), attention.serving(context), NoHostSync():
             engine.model.module(input_ids=ids, position_ids=positions, use_cache=False, logits_to_keep=keep)
+
+
+def test_a_call_whose_text_cannot_be_read_fails_alone_and_the_engine_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> Generation:
+        raise ValueError("no text")
+
+    with tiny_engine() as engine:
+        with monkeypatch.context() as patch:
+            patch.setattr(Output, "generation", broken)
+            with pytest.raises(ValueError, match="no text"):
+                run(engine, plain(PROMPT, 4))
+        assert len(run(engine, plain(PROMPT, 4))) == 1
+        check_integrity(engine)
