@@ -106,6 +106,16 @@ def test_every_peer_writes_the_sentences_of_the_engine(here: Here) -> None:
     assert "mean distance from fp32" in printed
 
 
+def test_what_is_said_to_vllm_and_heard_is_a_whole_answer(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "fake_vllm"))
+    named = ["--rows", "vllm", "vllm_stopped", "--decode-tokens", "4", "--max-new-tokens", "32", "--repeat", "2"]
+    _, rows = here("peers", *named, "--vllm-python", sys.executable)
+    told = {row["summary"]["row"]: row["summary"] for row in rows if "summary" in row}
+    assert [summary["answers"] for summary in told.values()] == [4, 4, 4]
+    assert all(summary["same"] == summary["sentences"] > 4 for summary in told.values())
+    assert told["vLLM, stopped"]["forwards"] < told["vLLM, 64 tokens"]["forwards"]
+
+
 def test_a_vllm_that_does_not_start_is_told(here: Here, tmp_path: Path) -> None:
     named = ["--rows", "vllm", "--decode-tokens", "4", "--max-new-tokens", "8", "--vllm-python"]
     _, rows = here("peers", *named, str(tmp_path / "python"))

@@ -1,0 +1,5 @@
+"""How an engine is asked for."""
+
+from types import SimpleNamespace
+
+EngineArgs = SimpleNamespace
