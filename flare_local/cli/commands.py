@@ -21,6 +21,8 @@ COMMANDS = {
     "ask": Command("flare_local.cli.ask:ask", "Answer a question."),
     "batch": Command("flare_local.cli.batch:batch", "Answer many questions at once, into a folder."),
     "eval": Command("flare_local.cli.eval:eval_", "Answer a task's questions with several methods; judge and compare."),
+    "report": Command("flare_local.cli.report:report", "A page about runs: scores, plots, every answer."),
+    "reproduce": Command("flare_local.cli.reproduce:reproduce", "The paper's tables and figures on a local model."),
     "data": Command("flare_local.cli.data:app", "Look at a dataset; write hints for ambiguous questions."),
     "warm": Command("flare_local.cli.warm:warm", "Compute what all prompts begin with once, for --warm."),
     "profile": Command("flare_local.cli.profile:profile", "Where the time of a run went; a page of its answers."),

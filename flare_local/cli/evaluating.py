@@ -11,9 +11,10 @@ from flare_local.cli import interrupt
 from flare_local.cli.batch_progress import BatchProgress
 from flare_local.cli.bound import settings_asked, settings_opened
 from flare_local.cli.console import err
-from flare_local.cli.opening import Task, index_name, open_retriever, task_of, with_exemplar_documents
+from flare_local.cli.opening import Task, open_retriever, task_of, with_exemplar_documents
 from flare_local.cli.sources import Options
 from flare_local.cli.start import start
+from flare_local.config import RetrievalOptions
 from flare_local.errors import DiskFull, FlareError
 from flare_local.evaluation.folder import Plan, begin, take_folder
 from flare_local.evaluation.ranks import Ranks, own_device
@@ -28,8 +29,8 @@ from flare_local.trace.events import Answer
 
 if TYPE_CHECKING:
     from flare_local.engine.engine import Engine
-    from flare_local.retrieval.bm25s import Bm25sIndex
-    from flare_local.retrieval.lucene import LuceneIndex
+    from flare_local.retrieval.index import Index
+    from flare_local.served.model import ServedModel
 
 MEASURED = 3  # questions a row that a dry run answers to estimate the time
 
@@ -79,9 +80,9 @@ class Bench:
     """What all rows share, opened when the first of them needs it; `opened` closes it."""
 
     opened: ExitStack
-    engine: "Engine | None" = None
+    engine: "Engine | ServedModel | None" = None
     question_engine: "Engine | None" = None
-    indexes: "dict[str, LuceneIndex | Bm25sIndex]" = field(default_factory=dict)  # by name
+    indexes: "dict[RetrievalOptions, Index]" = field(default_factory=dict)
 
     def open(self, rows: Sequence[Planned]) -> None:
         """Opens the model, and the first index beside it."""
@@ -92,17 +93,17 @@ class Bench:
         options = replace(lead.options, model=model)
         _, index, self.engine, self.question_engine = start(lead.task, options, self.opened)
         if index is not None:
-            self.indexes[_ranked(lead.options)] = index
+            self.indexes[lead.options.retrieval] = index
 
-    def index(self, row: Planned) -> "LuceneIndex | Bm25sIndex | None":
+    def index(self, row: Planned) -> "Index | None":
         """The index of a row, None where it does not search."""
         if not row.task.method.retrieves:
             return None
-        name = _ranked(row.options)
-        if name not in self.indexes:
-            self.indexes[name] = open_retriever(row.options.retrieval)
-            self.opened.callback(self.indexes[name].close)
-        return self.indexes[name]
+        asked = row.options.retrieval
+        if asked not in self.indexes:
+            self.indexes[asked] = open_retriever(asked)
+            self.opened.callback(self.indexes[asked].close)
+        return self.indexes[asked]
 
     def asker(self, row: Planned) -> "Engine | None":
         """The model that writes the row's questions, where it is another one."""
@@ -121,19 +122,19 @@ def evaluate(rows: Sequence[Planned], bench: Bench, how: How, ranks: Ranks) -> N
     With several ranks each answers its share. Raises `RunFault` where a folder is bound to other settings, `DiskFull`.
     """
     with ExitStack() as held:
-        folders: dict[str, RunFolder] = {}
+        folders: dict[Path, RunFolder] = {}
         if ranks.first:
             for plan in {row.plan.folder: row.plan for row in rows}.values():
                 held.callback(take_folder(plan.folder).release, remove=False)
                 begin(plan)
             for row in rows:
-                folders[row.row.name] = held.enter_context(RunFolder(row.folder))
-                _check(row, folders[row.row.name], how)
+                folders[row.folder] = held.enter_context(RunFolder(row.folder))
+                _check(row, folders[row.folder], how)
         ranks.wait()
         if how.force_new or any(row.pending(how.retry_failed) for row in rows):
             bench.open(rows)
             for row in rows if ranks.first else ():
-                _begin(row, folders[row.row.name], bench, how)
+                _begin(row, folders[row.folder], bench, how)
             ranks.wait()
             mine = [row.pending(how.retry_failed)[ranks.rank :: ranks.size] for row in rows]
             ranks.wait()
@@ -141,7 +142,7 @@ def evaluate(rows: Sequence[Planned], bench: Bench, how: How, ranks: Ranks) -> N
                 if pending:
                     if ranks.first:
                         err().print(f"{row.row.title} ({row.plan.title}), row {number} of {len(rows)}")
-                    _answer(row, pending, folders.get(row.row.name), bench, how, ranks)
+                    _answer(row, pending, folders.get(row.folder), bench, how, ranks)
             ranks.wait()
         for folder in folders.values():
             _merge(folder)
@@ -212,12 +213,6 @@ def _answering(row: Planned, bench: Bench) -> AnswerOne:
         )
 
     return answer
-
-
-def _ranked(options: Options) -> str:
-    """An index and how it ranks, by name."""
-    asked = options.retrieval
-    return f"{index_name(asked)} {asked.bm25} k1={asked.k1} b={asked.b}"
 
 
 @dataclass(frozen=True)

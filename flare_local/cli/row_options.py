@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from flare_local.cli.sources import OPTIONS, Options
 from flare_local.config import MethodOptions
@@ -13,13 +14,13 @@ def with_preset(options: Options, preset: str) -> Options:
     """The options as `--preset` would have made them, unless another preset was named."""
     if options.method.preset is not None:
         return options
-    found = {
+    found: dict[str, Any] = {"preset": preset} | {
         name: value
         for name, value in PRESETS[preset].settings(options.method.schedule).items()
         if options.sources[name] == "default"
     }
-    sources = {**options.sources, **dict.fromkeys(found, f"preset {preset}"), "preset": "task"}
-    return replace(options, method=replace(options.method, preset=preset, **found), sources=sources)
+    sources = {**options.sources, **dict.fromkeys(found, f"preset {preset}")}
+    return replace(options, method=replace(options.method, **found), sources=sources)
 
 
 def of_paper(options: Options) -> Options:
@@ -31,7 +32,7 @@ def of_paper(options: Options) -> Options:
 
 def row_options(options: Options, row: Row) -> Options:
     """The options that a row is asked with. Raises `UsageError` where its settings are wrong."""
-    chosen = replace(options.method, method=row.method, **_checked(row.settings))
+    chosen = replace(options.method, **_checked({"method": row.method, **row.settings}))
     if chosen.method != "flare_direct" or chosen.query != "explicit":
         chosen = replace(chosen, question_model=None)  # it would have nothing to write
     if chosen.temperature == 0:
@@ -39,5 +40,5 @@ def row_options(options: Options, row: Row) -> Options:
     return replace(options, method=chosen)
 
 
-def _checked(settings: Mapping[str, object]) -> dict[str, object]:
+def _checked(settings: Mapping[str, object]) -> dict[str, Any]:
     return {name: OPTIONS[name].check(value, OPTIONS[name].flag) for name, value in settings.items()}
