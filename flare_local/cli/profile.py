@@ -1,13 +1,12 @@
 """`flare-local profile`: where the time of a run went, and a page that shows how its answers came about."""
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flare_local.errors import DiskFull
+from flare_local.cli.page_file import write_page
 from flare_local.profile.page import page_of
 from flare_local.profile.reader import read_profile
 from flare_local.profile.summary import summary_of
@@ -31,19 +30,8 @@ def profile(
     read = read_profile(file)
     summary = summary_of(read)
     if html is not None:
-        _write(html, page_of(read, summary))
+        write_page(html, page_of(read, summary))
     if as_json:
         print(json.dumps(summary.as_dict()))
     else:
         print("\n".join(lines_of(summary)))
-
-
-def _write(path: Path, text: str) -> None:
-    """The whole page or nothing."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8", errors="backslashreplace")
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise DiskFull(f"The page {path} cannot be written: {error.strerror}.", "Name another file.") from error

@@ -13,7 +13,7 @@ Values = dict[str, float]  # name of a value -> it; what cannot be had is not th
 
 def judge(task: str, item: Item, prediction: Prediction, judges: Judges) -> Values:
     """How good one answer is, and what it cost. Shares are from 0 to 1."""
-    return _quality(task, item, prediction, judges) | _cost(prediction)
+    return _quality(task, item, prediction, judges) | cost(prediction)
 
 
 def judge_retrieval(item: Item, prediction: Prediction, by: By, k: int) -> Values:
@@ -22,6 +22,19 @@ def judge_retrieval(item: Item, prediction: Prediction, by: By, k: int) -> Value
     if found is None:
         return {}
     return {"support": found.recall, "support_at_k": found.recall_at_k, "ndcg_at_k": found.ndcg_at_k}
+
+
+def cost(prediction: Prediction) -> Values:
+    """What an answer cost; of one without a judge all that can be told."""
+    return {
+        "calls": float(prediction.calls),
+        "searches": float(len(prediction.searches)),
+        "sentences": float(prediction.sentences),
+        "triggered": float(prediction.triggered),
+        "searched": float(prediction.searched),
+        "tokens": float(prediction.tokens),
+        "seconds": prediction.seconds,
+    }
 
 
 def is_right(task: str, values: Values) -> float:
@@ -78,15 +91,3 @@ def _summary(item: Item, prediction: Prediction, judges: Judges) -> Values:
     if judges.rouge is not None:
         values["rouge_l"] = judges.rouge.summary(text, item.references)
     return values
-
-
-def _cost(prediction: Prediction) -> Values:
-    return {
-        "calls": float(prediction.calls),
-        "searches": float(len(prediction.searches)),
-        "sentences": float(prediction.sentences),
-        "triggered": float(prediction.triggered),
-        "searched": float(prediction.searched),
-        "tokens": float(prediction.tokens),
-        "seconds": prediction.seconds,
-    }

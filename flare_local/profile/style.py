@@ -23,7 +23,7 @@ COLOURS: dict[Kind, str] = {
 }
 COLOURS |= {kind: "#d2566b" for kind in GROUPS["host work"]}
 
-CSS = """
+BASE = """
 :root { color-scheme: light dark; --ink: #1c2430; --quiet: #667080; --line: #e2e6ec; --paper: #ffffff; --back: #f5f7fa;
   --good: #0e8a6a; --low: #f4b740; --lower: #e5484d; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --quiet: #98a2b0; --line: #303846; --paper: #1a1f28;
@@ -37,14 +37,6 @@ h3 { font-size: 12px; margin: 22px 0 6px; color: var(--quiet); font-weight: 600;
 p { margin: 4px 0; } .quiet { color: var(--quiet); } .good { color: var(--good); }
 section { background: var(--paper); border: 1px solid var(--line); border-radius: 10px; padding: 18px 20px;
   margin-top: 20px; }
-.bar { display: flex; height: 22px; border-radius: 5px; overflow: hidden; margin: 12px 0 8px; background: var(--line); }
-.bar i { display: block; min-width: 1px; }
-.legend { display: flex; flex-wrap: wrap; gap: 2px 18px; font-size: 13px; }
-.legend b { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 6px; }
-.legend span span { color: var(--quiet); margin-left: 5px; font-variant-numeric: tabular-nums; }
-svg { display: block; width: 100%; height: auto; margin-top: 6px; }
-svg text { fill: var(--quiet); font: 11px system-ui, sans-serif; } svg .on { fill: #fff; font-weight: 600; }
-svg .grid { stroke: var(--line); stroke-width: 1; } svg .lane { fill: var(--back); }
 .step { display: grid; grid-template-columns: 84px 1fr; gap: 4px 12px; padding: 12px 0;
   border-top: 1px solid var(--line); overflow-wrap: anywhere; }
 .step > dt { color: var(--quiet); font-size: 13px; padding-top: 2px; } .step > dd { margin: 0; }
@@ -59,4 +51,15 @@ svg .grid { stroke: var(--line); stroke-width: 1; } svg .lane { fill: var(--back
 table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: 3px 8px; border-bottom: 1px solid var(--line); font-weight: 400; }
 th { color: var(--quiet); } th:first-child, td:first-child { text-align: left; overflow-wrap: anywhere; }
+"""  # of every page
+
+CSS = BASE + """
+.bar { display: flex; height: 22px; border-radius: 5px; overflow: hidden; margin: 12px 0 8px; background: var(--line); }
+.bar i { display: block; min-width: 1px; }
+.legend { display: flex; flex-wrap: wrap; gap: 2px 18px; font-size: 13px; }
+.legend b { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 6px; }
+.legend span span { color: var(--quiet); margin-left: 5px; font-variant-numeric: tabular-nums; }
+svg { display: block; width: 100%; height: auto; margin-top: 6px; }
+svg text { fill: var(--quiet); font: 11px system-ui, sans-serif; } svg .on { fill: #fff; font-weight: 600; }
+svg .grid { stroke: var(--line); stroke-width: 1; } svg .lane { fill: var(--back); }
 """
