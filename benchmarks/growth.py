@@ -56,10 +56,11 @@ def show_growth(setting: Setting, quick: bool) -> None:
         max_new_tokens=PIECE * tried[-1],
         max_sentences=SHORT,
     )
+    few = dataclasses.replace(fixed, questions=fixed.questions[: 1 if quick else QUESTIONS])
     grown = [
-        by_sentences(fixed, tried[-1]),
-        by_documents(fixed, tried),
-        *by_exemplars(fixed, tried),
+        by_sentences(few, tried[-1]),
+        by_documents(few, tried),
+        *by_exemplars(few, tried),
         by_concurrency(fixed, tried),
     ]
     found = [growth for growth in grown if len(growth.points) > 1]
@@ -79,7 +80,7 @@ def by_sentences(setting: Setting, most: int) -> Growth:
     """One long answer tells the cost of every shorter one: that of its first pieces."""
     long = setting.with_rules(max_sentences=most)
     totals: list[list[float]] = []
-    for question in _some(setting):
+    for question in setting.questions:
         with long.engine() as engine:
             long.read_exemplars(engine)
             answer = answer_now(long, engine, question)
@@ -143,7 +144,7 @@ def _at_sizes(tried: Sequence[int], make: Callable[[int], Setting], warm: bool =
     for size in tried:
         setting = make(size)
         try:
-            seconds = [_seconds(setting, question, warm) for question in _some(setting)]
+            seconds = [_seconds(setting, question, warm) for question in setting.questions]
         except (PromptTooLong, PoolTooSmall) as error:
             print(f"nothing of size {size} and above: {error}", flush=True)
             break
@@ -158,10 +159,6 @@ def _seconds(setting: Setting, question: str, warm: bool) -> float:
         began = perf_counter()
         answer_now(setting, engine, question)
         return perf_counter() - began
-
-
-def _some(setting: Setting) -> list[str]:
-    return setting.questions[:QUESTIONS]
 
 
 def _noted(setting: Setting, growth: Growth) -> Growth:

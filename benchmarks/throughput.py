@@ -18,7 +18,7 @@ from benchmarks.table import percentile, table
 from flare_local import flare_direct
 from flare_local.trace.events import Answer
 
-QUICK = {"limit": 16, "max_new_tokens": 48, "slots": 8192, "concurrency": [1, 4, 16]}
+QUICK = {"limit": 8, "max_new_tokens": 32, "slots": 8192, "concurrency": [1, 2, 4, 8]}
 
 
 @dataclass(frozen=True)
