@@ -27,7 +27,7 @@ BASE = """
 :root { color-scheme: light dark; --ink: #1c2430; --quiet: #667080; --line: #e2e6ec; --paper: #ffffff; --back: #f5f7fa;
   --good: #0e8a6a; --low: #f4b740; --lower: #e5484d; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --quiet: #98a2b0; --line: #303846; --paper: #1a1f28;
-  --back: #12161d; --good: #3ecf9f; } }
+  --back: #12161d; --good: #3ecf9f; --low: #a8780f; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--back); color: var(--ink); font: 15px/1.5 system-ui, "Segoe UI", sans-serif; }
 main { max-width: 1160px; margin: 0 auto; padding: 28px 20px 60px; }

@@ -223,8 +223,11 @@
 
   function words(writing, row) {
     if (!writing.tokens) return make("span", "words", writing.text.trim() || "(nothing)");
-    return make("span", "words", ...writing.tokens.map((token, at) =>
-      shade(at ? token : token.trimStart(), writing.p[at], row)));
+    return make("span", "words", ...writing.tokens.flatMap((token, at) => {
+      const word = token.trimStart(); // blanks before a word are not coloured
+      const blanks = at ? token.slice(0, token.length - word.length) : "";
+      return [blanks, shade(word, writing.p[at], row)];
+    }));
   }
 
   // A word in the colour of its probability: red below beta, else yellow below theta, deeper the lower it is.

@@ -54,25 +54,29 @@ def embedded(value: object) -> str:
 def _body(report: Report) -> Iterator[str]:
     yield f"<h1>{escaped(report.title)}</h1>"
     yield "".join(f'<p class="quiet small">{escaped(text)}</p>' for text in report.about)
+    yield '<p><a href="#questions">All questions and answers</a> are below the figures.</p>'
     quality = "".join(scores(report.rows, costs=False))
     if quality:
-        yield f'<section><h2>Scores</h2><p class="quiet small">{SCORES}</p>{quality}</section>'
+        yield f'<section id="scores"><h2>Scores</h2><p class="quiet small">{SCORES}</p>{quality}</section>'
     yield from plots(report)
     if report.comparisons:
-        yield f'<section><h2>Differences</h2><p class="quiet small">{DIFFERENCES}</p>'
+        yield f'<section id="differences"><h2>Differences</h2><p class="quiet small">{DIFFERENCES}</p>'
         for each in report.comparisons:
             yield from comparison(report, each)
         yield "</section>"
-    yield "<section><h2>Cost</h2>"
+    yield '<section id="cost"><h2>Cost</h2>'
     yield f'<p class="quiet small">{COST}</p>'
     yield from scores(report.rows, costs=True)
-    yield "</section><section><h2>Settings</h2>"
+    yield '</section><section id="settings"><h2>Settings</h2>'
     yield from settings(report.rows)
     yield '</section><section id="questions"><h2>Questions</h2>'
     yield f'<noscript><p class="bad">{NO_SCRIPT}</p></noscript></section>'
 
 
-SCORES = "Shares times 100, with 95 % intervals: what the figure might be on other questions of the same kind."
+SCORES = (
+    "Shares times 100, with 95 % intervals: what the figure might be on other questions of the same kind. A "
+    "question without an answer counts as wrong."
+)
 DIFFERENCES = (
     "The same questions answered twice. Where the interval holds 0, these questions do not tell the two apart; the "
     "last column says how many would be needed to see a difference of this size in 80 of 100 tries."

@@ -7,8 +7,8 @@ from math import ceil, log10, sqrt
 from flare_local.profile.markup import escaped
 from flare_local.report.row import Reliability
 
-LABEL, PLOT, RIGHT, LINE = 158, 210, 52, 24  # widths of an interval plot's columns, height of a line
-SIDE, EDGE = 220, 34  # of a square plot, and of the space for its labels
+LABEL, PLOT, RIGHT, LINE = 150, 144, 46, 24  # widths of an interval plot's columns, height of a line
+SIDE, EDGE = 220, 50  # of a square plot, and of the space for its labels
 LONGEST = 24  # characters of a row's title
 COLOURS = 8  # in the style sheet
 
@@ -113,7 +113,7 @@ def _square(x_name: str, y_name: str) -> str:
         parts.append(f'<text x="{_x(share)}" y="{_y(0) + 14}" text-anchor="middle">{100 * share:g}%</text>')
         parts.append(f'<text x="{_x(0) - 5}" y="{_y(share) + 4}" text-anchor="end">{100 * share:g}%</text>')
     parts.append(f'<text x="{_x(0.5)}" y="{_y(0) + 28}" text-anchor="middle">{escaped(x_name)}</text>')
-    parts.append(f'<text x="{_x(0) + 5}" y="{_y(1) + 12}">{escaped(y_name)}</text>')
+    parts.append(f'<text transform="translate(10 {_y(0.5)}) rotate(-90)" text-anchor="middle">{escaped(y_name)}</text>')
     return "".join(parts)
 
 

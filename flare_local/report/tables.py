@@ -41,11 +41,18 @@ def scores(rows: Sequence[Row], *, costs: bool) -> Iterator[str]:
         failed = f' <small class="bad">{len(row.errors)} failed</small>' if row.errors else ""
         yield f"<tr><td>{name_of(place, row)}</td><td>{len(row.results)}{failed}</td>{cells}</tr>"
     yield "</table></div>"
-    reasons = {
-        f"{each.title}: {each.why}": None for row in rows for each in row.figures if each.name in kinds and each.why
-    }
-    for reason in reasons:
-        yield f'<p class="quiet small">{escaped(reason)}</p>'
+    yield from _reasons(rows, set(kinds))
+
+
+def _reasons(rows: Sequence[Row], names: set[str]) -> Iterator[str]:
+    """Why a row lacks figures."""
+    for place, row in enumerate(rows):
+        lacking: dict[str, list[str]] = {}
+        for each in row.figures:
+            if each.name in names and each.why:
+                lacking.setdefault(each.why, []).append(each.title)
+        for why, titles in lacking.items():
+            yield f'<p class="quiet small">Row {place + 1}, {escaped(", ".join(titles))}: {escaped(why)}</p>'
 
 
 def _cell(figure: Figure | None) -> str:

@@ -15,6 +15,7 @@ from flare_local.evaluation.row import Row
 from flare_local.metrics.judges import Judges
 from flare_local.runs.folder import ERRORS, RESULTS, RunFolder
 from flare_local.runs.questions import Asked
+from tests.hostile.attacks import ATTACKS
 
 ROWS = (
     Row("no_retrieval", "No retrieval"),
@@ -23,6 +24,17 @@ ROWS = (
     Row("flare_direct", "FLARE, beta 0", {"beta": 0.0}),
 )
 RIGHT = {"no_retrieval": 0.25, "single_time": 0.4, "flare_direct": 0.5}  # share of right answers
+OF_PAGES = (
+    "</script><script>document.title = 'owned'</script>",
+    "<!-- <script> <!--",
+    "--> ]]> </SCRIPT\t><svg onload=\"document.title = 'owned'\">",
+    "</style><style>* { display: none }</style></title>",
+    "\u2028\u2029\x00\x1b[31m\u202e</script >",
+    "&lt;script&gt; &#60;script&#62; \\u003cscript\\u003e",
+    "' onmouseover='document.title=1' \" onfocus=\"document.title=1\" autofocus",
+    "javascript:document.title='owned'",
+    "__proto__",
+)  # what a page would take as markup or code
 Line = dict[str, Any]
 
 
@@ -42,21 +54,43 @@ def items(count: int) -> list[Item]:
 
 def evaluation(
     folder: Path,
-    count: int,
+    asked: Sequence[Item],
     rows: Sequence[Row] = ROWS,
-    task: str = "2wiki",
     change: Callable[[Line], None] | None = None,
+    title: str = "Invented town",
 ) -> Path:
     """An evaluation as `eval` leaves it; `change` may change each line of its results before it is judged."""
-    asked = items(count)
-    dataset = Dataset(task, Path("town.jsonl"), "made", tuple(asked), (), ())
-    plan = Plan(folder, "Invented town", dataset, tuple(asked), tuple(rows))
+    dataset = Dataset("2wiki", Path("town.jsonl"), "made", tuple(asked), (), ())
+    plan = Plan(folder, title, dataset, tuple(asked), tuple(rows))
     folder.mkdir(parents=True)
     begin(plan)
     for row in rows:
         run(folder / row.name, row, asked, change)
     judge_plan(plan, Judges()).write()
     return folder
+
+
+def hostile(folder: Path) -> Path:
+    """An evaluation in which every text is an attack: titles, questions, gold, answers, queries, documents, tokens."""
+    attacks = [*ATTACKS.values(), *OF_PAGES]
+    asked = [
+        Item(f"{attack} {place}", attack, place + 1, answers=(attack, attack), supporting_titles=(attack,))
+        for place, attack in enumerate(attacks)
+    ]
+
+    def attacked(line: Line) -> None:
+        attack = line["question"]
+        line["answer"] = line["stop_reason"] = attack
+        for search in filter(None, (line["search"], *line["steps"])):
+            search["queries"] = [attack]
+            search["documents"] = [{"id": attack, "title": attack, "score": 1.0, "rank": 1}]
+        for step in line["steps"]:
+            step["asked"], step["kept"] = [{"text": attack}], attack
+            for text in filter(None, (step["draft"], step["sentence"])):
+                text["tokens"] = [attack for _ in text["tokens"]]
+
+    rows = [Row(row.method, OF_PAGES[0] + row.title, row.settings) for row in ROWS]
+    return evaluation(folder, asked, rows, attacked, title=OF_PAGES[0])
 
 
 def run(folder: Path, row: Row, asked: Sequence[Item], change: Callable[[Line], None] | None = None) -> Path:
@@ -153,4 +187,4 @@ def step(
 
 
 if __name__ == "__main__":
-    evaluation(Path(sys.argv[1]), int(sys.argv[2]))
+    evaluation(Path(sys.argv[1]), items(int(sys.argv[2])))
