@@ -14,13 +14,17 @@ def with_preset(options: Options, preset: str) -> Options:
     """The options as `--preset` would have made them, unless another preset was named."""
     if options.method.preset is not None:
         return options
-    found: dict[str, Any] = {"preset": preset} | {
+    found: dict[str, object] = {"preset": preset} | {
         name: value
         for name, value in PRESETS[preset].settings(options.method.schedule).items()
         if options.sources[name] == "default"
     }
-    sources = {**options.sources, **dict.fromkeys(found, f"preset {preset}")}
-    return replace(options, method=replace(options.method, **found), sources=sources)
+    return replace(
+        options,
+        method=replace(options.method, **_of(options.method, found)),
+        retrieval=replace(options.retrieval, **_of(options.retrieval, found)),
+        sources={**options.sources, **dict.fromkeys(found, f"preset {preset}")},
+    )
 
 
 def of_paper(options: Options) -> Options:
@@ -38,6 +42,11 @@ def row_options(options: Options, row: Row) -> Options:
     if chosen.temperature == 0:
         chosen = replace(chosen, seed=0)  # it draws the questions here, and no token
     return replace(options, method=chosen)
+
+
+def _of(concern: object, values: Mapping[str, object]) -> dict[str, Any]:
+    """Those of `values` that are options of this concern."""
+    return {name: value for name, value in values.items() if hasattr(concern, name)}
 
 
 def _checked(settings: Mapping[str, object]) -> dict[str, Any]:
