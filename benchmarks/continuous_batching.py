@@ -11,7 +11,7 @@ from flare_local.engine.output import Output
 
 PAGE = 64  # tokens; a quarter of the default, so that more of a prefix is shared
 POOL = 16384  # tokens
-WAIT = 60.0  # seconds without a token after which the manager counts as hung
+WAIT = 600.0  # seconds without a token after which the manager counts as hung
 
 
 class ContinuousBatching(Peer):

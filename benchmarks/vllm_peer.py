@@ -17,7 +17,7 @@ from flare_local.engine.model import LoadedModel
 from flare_local.engine.output import Output
 
 SERVER = Path(__file__).with_name("vllm_server.py")
-START_SECONDS = 600.0  # loading and compiling
+START_SECONDS = 1200.0  # loading and compiling
 CONTEXT = 8192  # tokens at most; vLLM would else plan for the model's whole context
 KV_GIB = 2
 
