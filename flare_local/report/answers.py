@@ -4,6 +4,8 @@
 opened question shows, read only then.
 """
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
@@ -16,6 +18,7 @@ from flare_local.trace.safe_text import safe_line, safe_text
 
 Json = dict[str, object]
 DIGITS = 4  # of probabilities and scores
+HASH = re.compile("[0-9a-f]{32,}")
 
 
 def overview(report: Report) -> Json:
@@ -62,10 +65,16 @@ def shown(setting: object) -> str:
         return "none"
     if isinstance(setting, bool):
         return "yes" if setting else "no"
-    return f"{setting:g}" if isinstance(setting, float) else str(setting)
+    if isinstance(setting, float):
+        return f"{setting:g}"
+    text = setting if isinstance(setting, str) else json.dumps(setting)
+    return f"{text[:12]}…" if HASH.fullmatch(text) else text
 
 
-def _outcome(row: Row, key: Key) -> Json:
+def _outcome(row: Row, key: Key) -> Json | None:
+    """None where the row was not asked."""
+    if key not in row.asked:
+        return None
     line = row.results.get(key)
     if line is None:
         return {"answer": None, "right": None, "triggered": 0, "searched": 0}

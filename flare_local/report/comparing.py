@@ -1,6 +1,6 @@
 """The reference against every other row of the same task, on the questions that both were judged on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flare_local.metrics.measures import Measure, measures_of
 from flare_local.metrics.paired import compare
@@ -8,14 +8,15 @@ from flare_local.metrics.statistic import Table
 from flare_local.report.row import Comparison, Row
 
 
-def compared(rows: Sequence[Row], reference: int) -> tuple[Comparison, ...]:
-    """A comparison for each other row that has a question in common with the reference."""
-    first = rows[reference]
+def compared(rows: Sequence[Row], references: Mapping[str, int]) -> tuple[Comparison, ...]:
+    """A comparison for each other row that has a question in common with the reference of its task, given by place."""
     found = []
     for place, row in enumerate(rows):
-        if place == reference or not first.task or row.task != first.task:
+        reference = references[row.task]
+        if place == reference or not row.task:
             continue
-        tables = [(measure, _table(first, measure), _table(row, measure)) for measure in measures_of(first.task)]
+        first = rows[reference]
+        tables = [(measure, _table(first, measure), _table(row, measure)) for measure in measures_of(row.task)]
         differences = tuple(
             (measure, compare(left, right, measure.figure))
             for measure, left, right in tables

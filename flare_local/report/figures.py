@@ -65,23 +65,23 @@ def _intervals(report: Report, kind: Figure) -> str:
 
 
 def _differences(report: Report) -> Iterator[str]:
-    """The first figure of the task: the reference against every other row."""
-    if not report.comparisons:
-        return
-    measure = report.comparisons[0].differences[0][0]
-    whiskers = []
-    for each in report.comparisons:
-        difference = dict((of.name, difference) for of, difference in each.differences).get(measure.name)
-        if difference is not None and difference.interval is not None and isfinite(difference.difference):
-            interval, value = difference.interval, difference.difference
-            shown = f"{100 * value:+.1f}" if measure.percent else f"{value:+.2f}"
-            title = report.rows[each.row].title
-            whiskers.append(Whisker(each.row, title, value, interval.low, interval.high, shown))
-    if whiskers:
-        largest = max(abs(end) for each in whiskers for end in (each.low, each.high))
-        reference = report.rows[report.comparisons[0].reference]
-        title = f"{measure.title}: {name_of(report.comparisons[0].reference, reference)} minus"
-        yield _plot(title, intervals(whiskers, ends_of([-largest, largest], measure.percent), measure.percent))
+    """The first figure of each task: its reference against every other row."""
+    for reference in dict.fromkeys(each.reference for each in report.comparisons):
+        comparisons = [each for each in report.comparisons if each.reference == reference]
+        measure = comparisons[0].differences[0][0]
+        whiskers = []
+        for each in comparisons:
+            difference = {of.name: found for of, found in each.differences}.get(measure.name)
+            if difference is not None and difference.interval is not None and isfinite(difference.difference):
+                interval, value = difference.interval, difference.difference
+                shown = f"{100 * value:+.1f}" if measure.percent else f"{value:+.2f}"
+                title = report.rows[each.row].title
+                whiskers.append(Whisker(each.row, title, value, interval.low, interval.high, shown))
+        if whiskers:
+            largest = max(abs(end) for each in whiskers for end in (each.low, each.high))
+            ends = ends_of([-largest, largest], measure.percent)
+            title = f"{measure.title}: {name_of(reference, report.rows[reference])} minus"
+            yield _plot(title, intervals(whiskers, ends, measure.percent))
 
 
 def _shares(report: Report, quality: list[Figure]) -> Iterator[str]:

@@ -5,7 +5,7 @@
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
   const {rows, settings, questions} = read("overview");
   const haystacks = questions.map((each) =>
-    [each.id, each.question, each.gold, ...each.rows.map((row) => row.answer ?? "")].join("\n").toLowerCase());
+    [each.id, each.question, each.gold, ...each.rows.map((row) => row?.answer ?? "")].join("\n").toLowerCase());
 
   function make(tag, kind, ...content) {
     const element = document.createElement(tag);
@@ -14,8 +14,9 @@
     return element;
   }
 
-  // What became of a question in a row.
+  // What became of a question in a row; null: it was not asked there.
   function verdict(outcome) {
+    if (outcome === null) return {name: "absent", mark: "", kind: "", says: "not asked"};
     if (outcome.answer === null) return {name: "none", mark: "∅", kind: "", says: "no answer"};
     if (outcome.right === null) return {name: "unjudged", mark: "•", kind: "", says: "not judged"};
     if (outcome.right >= 1) return {name: "right", mark: "✓", kind: "yes", says: "right"};
@@ -73,7 +74,6 @@
     unsearched: (outcome) => outcome.triggered > 0 && outcome.searched === 0,
   };
   const differs = {
-    "": () => true,
     better: (one, other) => (one.right ?? 0) > (other.right ?? 0),
     worse: (one, other) => (one.right ?? 0) < (other.right ?? 0),
     text: (one, other) => one.answer !== other.answer,
@@ -84,8 +84,8 @@
     return questions.map((_, place) => place).filter((place) => {
       const one = questions[place].rows[Number(first.value)];
       const other = second.value === "" ? one : questions[place].rows[Number(second.value)];
-      return (!right.value || verdict(one).name === right.value) && retrieval[triggered.value](one) &&
-        (second.value === "" || differs[apart.value](one, other)) &&
+      return one !== null && (!right.value || verdict(one).name === right.value) && retrieval[triggered.value](one) &&
+        (second.value === "" || !apart.value || (other !== null && differs[apart.value](one, other))) &&
         words.every((word) => haystacks[place].includes(word));
     });
   }
@@ -100,7 +100,8 @@
     places = wanted();
     drawn = 0;
     list.replaceChildren();
-    count.textContent = `${places.length} of ${questions.length} questions`;
+    const asked = questions.filter((each) => each.rows[Number(first.value)] !== null).length;
+    count.textContent = `${places.length} of ${asked} questions`;
     unlike.replaceChildren(...settingsApart());
     more();
   }
@@ -131,6 +132,8 @@
     const button = make("button", "",
       make("span", "place", String(place + 1)), make("span", "text", question.question), marks(question));
     if (question.gold) button.append(make("span", "gold", "gold: ", make("b", "", question.gold)));
+    const said = question.rows[Number(first.value)].answer;
+    if (said) button.append(make("span", "said", said));
     button.type = "button";
     button.setAttribute("aria-expanded", "false");
     const element = make("div", "question", button);
@@ -144,6 +147,7 @@
 
   function marks(question) {
     return make("span", "marks", ...question.rows.map((outcome, place) => {
+      if (outcome === null) return null;
       const {mark, kind, says} = verdict(outcome);
       const chosen = rows.length > 1 && [first.value, second.value].includes(String(place));
       const element = make("span", `mark ${kind}${chosen ? " chosen" : ""}`, rows.length > 1 ? `${place + 1}${mark}` : mark);
@@ -170,6 +174,7 @@
     const {kind, says} = verdict(outcome);
     const element = make("div", `side row${row % 8}`,
       make("h4", "", make("i", "dot", String(row + 1)), rows[row].title, " ", make("span", `mark ${kind}`, says)));
+    if (outcome === null) return element;
     if (outcome.answer === null) {
       element.append(make("p", "bad", answer.error || "not answered yet"));
       return element;

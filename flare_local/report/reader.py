@@ -33,6 +33,7 @@ class Run:
 
 def read_report(paths: Sequence[Path]) -> Report:
     """Raises `UsageError` where a folder is no run, `RunFault` where one was changed."""
+    paths = [each for path in paths for each in _folders(path)]
     runs = [_run(path) for path in paths]
     names = [_name(path, paths) for path in paths]
     several = len(runs) > 1
@@ -51,7 +52,17 @@ def read_report(paths: Sequence[Path]) -> Report:
             f"{name}: {text}" if several else text for name, run in zip(names, runs, strict=True) for text in run.about
         )
     )
-    return Report(", ".join(titles), about, rows, questions, compared(rows, runs[0].reference))
+    return Report(", ".join(titles), about, rows, questions, compared(rows, _references(runs)))
+
+
+def _references(runs: Sequence[Run]) -> dict[str, int]:
+    """Task -> place of the row that all rows of the task are compared with: that of the first run of it."""
+    found: dict[str, int] = {}
+    before = 0
+    for run in runs:
+        found.setdefault(run.rows[run.reference].task, before + run.reference)
+        before += len(run.rows)
+    return found
 
 
 def _joined(name: str, title: str) -> str:
@@ -62,6 +73,12 @@ def _name(path: Path, paths: Sequence[Path]) -> str:
     """The folder's name, or as it was given where another is called the same."""
     alike = [each for each in paths if each.resolve().name == path.resolve().name]
     return path.resolve().name if len(alike) == 1 else str(path)
+
+
+def _folders(path: Path) -> list[Path]:
+    """The folder itself, or of the folder that `reproduce` wrote the evaluation of each task."""
+    inside = sorted(each.parent for each in path.glob(f"*/{EVALUATION}"))
+    return inside if inside and not (path / EVALUATION).is_file() else [path]
 
 
 def _run(path: Path) -> Run:
@@ -121,7 +138,7 @@ def _batch(folder: Path) -> Run:
     method = str(settings.get("method", "")) if isinstance(settings, dict) else ""
     row = _row(folder, name, method, questions)
     return Run(
-        name, (f"{len(questions)} questions. Nothing judges them: a run of `flare-local batch`.",), (row,), questions, 0
+        name, (f"{len(questions)} questions. Nothing judges them: a run of flare-local batch.",), (row,), questions, 0
     )
 
 
@@ -150,6 +167,7 @@ def _row(
         title=title,
         method=method,
         settings=head.get("settings", {}),
+        asked=frozenset(questions),
         results=results,
         errors=errors,
         figures=_costs(results) if judged is None else tuple(_figure(each) for each in judged["columns"].values()),

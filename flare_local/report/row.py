@@ -49,6 +49,7 @@ class Row:
     title: str
     method: str
     settings: Mapping[str, object]  # all that the run is bound to
+    asked: frozenset[Key]
     results: Mapping[Key, Line]  # lines of results.jsonl
     errors: Mapping[Key, str]  # why a question has no answer
     figures: tuple[Figure, ...]

@@ -45,14 +45,18 @@ def scores(rows: Sequence[Row], *, costs: bool) -> Iterator[str]:
 
 
 def _reasons(rows: Sequence[Row], names: set[str]) -> Iterator[str]:
-    """Why a row lacks figures."""
+    """Why rows with answers lack figures."""
+    lacking: dict[tuple[str, str], list[int]] = {}  # reason and figures -> rows
     for place, row in enumerate(rows):
-        lacking: dict[str, list[str]] = {}
-        for each in row.figures:
+        reasons: dict[str, list[str]] = {}
+        for each in row.figures if row.results else ():
             if each.name in names and each.why:
-                lacking.setdefault(each.why, []).append(each.title)
-        for why, titles in lacking.items():
-            yield f'<p class="quiet small">Row {place + 1}, {escaped(", ".join(titles))}: {escaped(why)}</p>'
+                reasons.setdefault(each.why, []).append(each.title)
+        for why, titles in reasons.items():
+            lacking.setdefault((why, ", ".join(titles)), []).append(place + 1)
+    for (why, figures), places in lacking.items():
+        of = f"Row{'s' * (len(places) > 1)} {', '.join(map(str, places))}"
+        yield f'<p class="quiet small">{of}, {escaped(figures)}: {escaped(why)}</p>'
 
 
 def _cell(figure: Figure | None) -> str:

@@ -58,9 +58,10 @@ def evaluation(
     rows: Sequence[Row] = ROWS,
     change: Callable[[Line], None] | None = None,
     title: str = "Invented town",
+    task: str = "2wiki",
 ) -> Path:
     """An evaluation as `eval` leaves it; `change` may change each line of its results before it is judged."""
-    dataset = Dataset("2wiki", Path("town.jsonl"), "made", tuple(asked), (), ())
+    dataset = Dataset(task, Path("town.jsonl"), "made", tuple(asked), (), ())
     plan = Plan(folder, title, dataset, tuple(asked), tuple(rows))
     folder.mkdir(parents=True)
     begin(plan)

@@ -128,9 +128,9 @@ def test_triggered_and_differing_answers_are_found(opened: Opened) -> None:
 
 def test_words_are_searched(opened: Opened) -> None:
     opened.tab.fill("#search", "NUMBER 37 hall")
-    opened.tab.wait_for_function("document.querySelector('.count').textContent.startsWith('12 of')")
+    opened.tab.wait_for_function("() => document.querySelector('.count').textContent.startsWith('15 of')")
     opened.tab.fill("#search", "no such words")
-    opened.tab.wait_for_function("document.querySelector('.count').textContent.startsWith('0 of')")
+    opened.tab.wait_for_function("() => document.querySelector('.count').textContent.startsWith('0 of')")
 
 
 def test_an_opened_question_shows_how_its_answers_came_about(opened: Opened) -> None:

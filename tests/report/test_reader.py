@@ -59,12 +59,21 @@ def test_two_evaluations_are_compared_on_the_questions_of_both(judged: Path, tmp
     assert len(report.questions) == 60
 
 
+def test_the_folder_of_reproduce_holds_an_evaluation_of_each_task(tmp_path: Path) -> None:
+    evaluation(tmp_path / "all" / "2wiki", items(4), ROWS[:2])
+    evaluation(tmp_path / "all" / "strategyqa", items(8), ROWS[1:3], task="strategyqa")
+    report = read_report([tmp_path / "all"])
+    assert [row.title.split(":")[0] for row in report.rows] == ["2wiki", "2wiki", "strategyqa", "strategyqa"]
+    assert [(each.reference, each.row) for each in report.comparisons] == [(1, 0), (3, 2)]
+
+
 def test_questions_of_one_id_and_two_texts_are_two(tmp_path: Path) -> None:
     first, second = items(1)[0], items(2)[1]
     second = type(second)("q0", second.question, 1, answers=second.answers)
     report = read_report([evaluation(tmp_path / "a", [first]), evaluation(tmp_path / "b", [second])])
     assert len(report.questions) == 2
     assert all(each.row < len(ROWS) for each in report.comparisons)  # none across the two
+    assert {row.asked for row in report.rows} == {frozenset([key]) for key in report.questions}
 
 
 def test_a_plain_run_has_cost_and_no_scores(tmp_path: Path) -> None:
