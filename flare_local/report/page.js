@@ -186,11 +186,11 @@
       element.append(make("dl", "step", head("Before the answer", tag("search", "searched")), ...found(answer.search)));
     }
     answer.steps.forEach((step, number) => element.append(drawnStep(step, number + 1, rows[row], others)));
-    const {theta, beta} = rows[row];
-    if (theta > 0) {
-      element.append(make("p", "key", "Words with a probability under ", String(theta), " ",
-        shade("like this", theta / 2, rows[row]), beta > 0 ? ` and under ${beta} ` : "",
-        beta > 0 ? shade("like this", 0, rows[row]) : "", "; point at a word for its probability."));
+    const limits = [["theta", 0.5], ["beta", 0]].filter(([name]) => rows[row][name] > 0);
+    if (limits.length) {
+      element.append(make("p", "key", "Words with a probability", ...limits.flatMap(([name, share]) =>
+        [` under ${name} ${rows[row][name]} `, shade("like this", share * rows[row][name], rows[row])]),
+      ". Point at a word for its own."));
     }
     return element;
   }
