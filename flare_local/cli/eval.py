@@ -89,10 +89,10 @@ def eval_(
         if dry_run:
             print("\n".join(estimate_lines(estimate(work, bench, how))))
             return
-        judges = judging.open(task)
         ranks = join_ranks()
+        judges = judging.open(task) if ranks.first else None  # before the work, not after it
         evaluate(work, bench, how, ranks)
-    if not ranks.first:
+    if judges is None:
         return
     judged = judge_plan(plan, judges)
     judged.write()

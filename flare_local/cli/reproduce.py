@@ -99,7 +99,6 @@ def reproduce(
         if any(block.task == task for table in wanted for block in table.blocks)
     }
     judging = JudgeOptions(qa_model, unieval_model, spacy_model)
-    judges = {task: judging.open(task) for task in asked}
     how = How(concurrency, retry_failed)
     work = {table.name: _rows(table, asked, out, options, indexes) for table in wanted}
     rows = [row for planned in work.values() for row in planned]
@@ -113,6 +112,7 @@ def reproduce(
             print("\n".join(estimate_lines(_estimate_once(rows, bench, how))))
             return
         ranks = join_ranks()
+        judges = {task: judging.open(task) for task in asked} if ranks.first else {}
         for table in wanted:
             err().print(f"{table.name}: {table.title}")
             evaluate(work[table.name], bench, how, ranks)
@@ -175,7 +175,7 @@ def _rows(
             of_task = replace(of_task, retrieval=replace(of_task.retrieval, index=indexes[block.task]))
         rows = tuple(row.beside(DEFAULTS | preset) for row in table.rows)
         questions = asked[block.task]
-        plan = Plan(out / block.task, kind.title, questions.dataset, questions.items, rows, len(questions.items))
+        plan = Plan(out / block.task, kind.title, questions.dataset, questions.items, rows)
         found += [planned(plan, row, row_options(of_task, row)) for row in rows]
     return found
 

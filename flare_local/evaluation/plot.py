@@ -9,6 +9,7 @@ from flare_local.evaluation.reproduced import Part, Reproduced
 
 INCHES = (4.6, 3.6)  # of one part
 DOTS = 150  # an inch
+ASIDE = 0.15  # of a place: the paper's marks stand beside ours
 
 
 def plot(made: Reproduced, path: Path) -> None:
@@ -37,7 +38,7 @@ def _rows(panel: Any, made: Reproduced, part: Part) -> None:
     places = range(len(rows))
     ours = [(place, *bar) for place in places if (bar := _bar(part, place, name)) is not None]
     paper = [
-        (place, value)
+        (place + ASIDE, value)
         for place, row in enumerate(rows)
         if (value := made.table.numbers(part.block, row).get(name)) is not None
     ]
@@ -55,18 +56,20 @@ def _rows(panel: Any, made: Reproduced, part: Part) -> None:
 def _by_rate(panel: Any, made: Reproduced, part: Part) -> None:
     """The first measure over the share of sentences before which retrieval was activated."""
     name = part.block.measures[0]
-    points = []
+    points: dict[tuple[float, float, float, float], list[str]] = {}  # rows at one place share a label
     for place, row in enumerate(made.table.rows):
         bar, rate = _bar(part, place, name), part.column(place, RATE).value
         if bar is not None and rate is not None:
-            points.append((100 * rate, *bar, row.title))
+            points.setdefault((100 * rate, *bar), []).append(row.title.removeprefix(made.table.along).strip())
     if points:
-        x, y, below, above, titles = zip(*sorted(points), strict=True)
-        panel.errorbar(x, y, (below, above), fmt="o-", capsize=3, label="ours, 95 % interval")
-        for at, high, title in zip(x, y, titles, strict=True):
-            panel.annotate(title, (at, high), textcoords="offset points", xytext=(4, 5), fontsize=7)
+        x, y, below, above = zip(*sorted(points), strict=True)
+        label = f"ours with {made.table.along}, 95 % interval"
+        panel.errorbar(x, y, (below, above), fmt="o-", capsize=3, label=label)
+        for number, (point, titles) in enumerate(sorted(points.items())):
+            offset = (3, 5 + 9 * (number % 2))  # points; neighbours do not cover each other
+            panel.annotate(", ".join(titles), point[:2], textcoords="offset points", xytext=offset, fontsize=7)
     panel.set_xlabel("sentences before which retrieval is activated (%)", fontsize=8)
-    panel.set_xlim(-5, 105)
+    panel.set_xlim(-5, 115)
     _finish(panel, part, name)
 
 

@@ -50,6 +50,8 @@ def test_starting_imports_nothing_heavy(code: str) -> None:
         ["ask", "--help"],
         ["index", "--help"],
         ["data", "--help"],
+        ["eval", "--help"],
+        ["reproduce", "--help"],
         ["demo", "--help"],
         ["doctor", "--help"],
         ["config", "show"],
