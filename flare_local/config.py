@@ -142,7 +142,7 @@ class ModelOptions:
 
     def __post_init__(self) -> None:
         if self.lm is not None:
-            refuse_password(self.lm, "--lm")
+            refuse_password(str(self.lm), "--lm")
         check_all(self)
         if self.lm is not None and (self.lm_model is None or self.model is None):
             raise UsageError(
@@ -185,7 +185,7 @@ class RetrievalOptions:
 
     def __post_init__(self) -> None:
         if self.index is not None:
-            refuse_password(self.index, "--index")
+            refuse_password(str(self.index), "--index")
         check_all(self)
 
 

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from flare_local.config import MethodOptions
+from flare_local.config import MethodOptions, RetrievalOptions
 from flare_local.config import Preset as Names
 from flare_local.option import options_of
 from flare_local.policies.prompt import case_text, exemplars_text
@@ -42,7 +42,7 @@ def test_the_settings_are_the_papers(name: str) -> None:
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=lambda preset: preset.name)
 def test_every_setting_is_an_option_with_a_value_that_it_may_have(preset: Preset) -> None:
-    options = {option.name: option for option in options_of(MethodOptions)}
+    options = {option.name: option for kind in (MethodOptions, RetrievalOptions) for option in options_of(kind)}
     for schedule in ("paper", "released"):
         for name, value in preset.settings(schedule).items():
             assert options[name].check(value, name) == value
