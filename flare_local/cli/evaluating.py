@@ -83,6 +83,7 @@ class Bench:
     engine: "Engine | ServedModel | None" = None
     question_engine: "Engine | None" = None
     indexes: "dict[RetrievalOptions, Index]" = field(default_factory=dict)
+    renewed: set[Path] = field(default_factory=set)  # folders that were begun anew: once a command, --force-new or not
 
     def open(self, rows: Sequence[Planned]) -> None:
         """Opens the model, and the first index beside it."""
@@ -121,6 +122,7 @@ def evaluate(rows: Sequence[Planned], bench: Bench, how: How, ranks: Ranks) -> N
 
     With several ranks each answers its share. Raises `RunFault` where a folder is bound to other settings, `DiskFull`.
     """
+    renew = {row.folder for row in rows} - bench.renewed if how.force_new else set()
     with ExitStack() as held:
         folders: dict[Path, RunFolder] = {}
         if ranks.first:
@@ -129,12 +131,13 @@ def evaluate(rows: Sequence[Planned], bench: Bench, how: How, ranks: Ranks) -> N
                 begin(plan)
             for row in rows:
                 folders[row.folder] = held.enter_context(RunFolder(row.folder))
-                _check(row, folders[row.folder], how)
+                _check(row, folders[row.folder], renew)
         ranks.wait()
-        if how.force_new or any(row.pending(how.retry_failed) for row in rows):
+        if renew or any(row.pending(how.retry_failed) for row in rows):
             bench.open(rows)
             for row in rows if ranks.first else ():
-                _begin(row, folders[row.folder], bench, how)
+                _begin(row, folders[row.folder], bench, renew)
+            bench.renewed |= renew
             ranks.wait()
             mine = [row.pending(how.retry_failed)[ranks.rank :: ranks.size] for row in rows]
             ranks.wait()
@@ -148,9 +151,9 @@ def evaluate(rows: Sequence[Planned], bench: Bench, how: How, ranks: Ranks) -> N
             _merge(folder)
 
 
-def _check(row: Planned, folder: RunFolder, how: How) -> None:
+def _check(row: Planned, folder: RunFolder, renew: set[Path]) -> None:
     """Refuses a run of other settings before anything is loaded, and takes in what other ranks have left."""
-    if how.force_new:
+    if row.folder in renew:
         for path in row.folder.glob(f"{SHARD}*"):
             remove(path)
     elif folder.begun:
@@ -158,9 +161,9 @@ def _check(row: Planned, folder: RunFolder, how: How) -> None:
         _merge(folder)
 
 
-def _begin(row: Planned, folder: RunFolder, bench: Bench, how: How) -> None:
+def _begin(row: Planned, folder: RunFolder, bench: Bench, renew: set[Path]) -> None:
     settings = bench.settings(row)
-    if folder.begun and not how.force_new:
+    if folder.begun and row.folder not in renew:
         folder.check(settings, row.asked)
     else:
         folder.begin(settings, row.asked)

@@ -50,7 +50,9 @@ class Asked:
 @with_options(ModelOptions, RetrievalOptions, without={"warm"})
 def reproduce(
     options: Options,
-    tables: Annotated[list[str], typer.Argument(metavar="|".join(TABLES), help="Which, or all.", show_default=False)],
+    tables: Annotated[
+        list[str], typer.Argument(metavar="TABLE", help=f"{', '.join(TABLES)}, or all.", show_default=False)
+    ],
     data: Annotated[
         list[str],
         typer.Option("--data", metavar="TASK=FILE", help="Questions of a task; again for more.", show_default=False),
@@ -80,6 +82,7 @@ def reproduce(
         int, typer.Option(metavar="INTEGER", help=f"Questions at the same time. [{AT_ONCE}]", show_default=False)
     ] = AT_ONCE,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try those again that failed before.")] = False,
+    force_new: Annotated[bool, typer.Option("--force-new", help="Put old answers aside and begin anew.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count prompts and estimate the time from a few questions; keep nothing.")
     ] = False,
@@ -99,7 +102,7 @@ def reproduce(
         if any(block.task == task for table in wanted for block in table.blocks)
     }
     judging = JudgeOptions(qa_model, unieval_model, spacy_model)
-    how = How(concurrency, retry_failed)
+    how = How(concurrency, retry_failed, force_new=force_new)
     work = {table.name: _rows(table, asked, out, options, indexes) for table in wanted}
     rows = [row for planned in work.values() for row in planned]
     if not rows:
