@@ -11,7 +11,7 @@ class Arm:
     """One way to answer: what its engine is made with, and what is put around model and index."""
 
     name: str
-    engine: dict[str, Any] = field(default_factory=dict)  # arguments of `Engine`
+    engine: dict[str, Any] = field(default_factory=dict)  # arguments of `Setting.engine`
     early_stop: bool = True
     search_ms: float = 0.0  # added to every search
     search_ahead: bool = False
@@ -35,7 +35,8 @@ ALL = Arm("everything on")
 
 
 def devices(search_ms: float, on_gpu: bool) -> list[Device]:
-    """`search_ms`: of the searches that are hidden. Kernels and CUDA graphs are devices only on a GPU."""
+    """`search_ms`: of the searches that are hidden. Kernels and CUDA graphs are devices only on a GPU,
+    packed weights only on a CPU."""
     engines: dict[str, dict[str, Any]] = {
         "reuse of K and V": {"reuse": False},
         "speculation": {"speculation": NO_SPECULATION},
@@ -44,8 +45,7 @@ def devices(search_ms: float, on_gpu: bool) -> list[Device]:
         "n-grams": {"speculation": without(Source.SEEN)},
         "cost model": {"speculation": replace(MEASURED, measured=False)},
     }
-    if on_gpu:
-        engines["kernels and graphs"] = {"kernels": "torch"}
+    engines |= {"kernels and graphs": {"kernels": "torch"}} if on_gpu else {"packed weights": {"pack": False}}
     slow = Arm(f"{search_ms:g} ms added to a search", search_ms=search_ms)
     return [
         *(Device(name, ALL, Arm(f"no {name}", engine)) for name, engine in engines.items()),

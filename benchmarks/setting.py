@@ -4,9 +4,10 @@ import argparse
 import asyncio
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,6 +17,7 @@ import torch
 from benchmarks.questions import cpu, parser, questions, with_embedded
 from flare_local import Engine, flare_direct
 from flare_local.engine.model import LoadedModel, load_model
+from flare_local.engine.packed_linear import pack_linears
 from flare_local.policies.exemplar_documents import with_documents
 from flare_local.policies.rules import SCHEDULES, Rules
 from flare_local.retrieval.open import open_index
@@ -40,7 +42,8 @@ class Setting:
     """Opened once; every engine of a benchmark is made of the same weights."""
 
     title: str  # machine, model and rules, for tables and plots
-    model: LoadedModel
+    model: LoadedModel  # its linear layers packed, as `Engine.load` does it
+    unpacked: Callable[[], LoadedModel]  # the same as Torch has it, loaded at the first call
     index: Any
     exemplars: Exemplars
     questions: list[str]
@@ -48,9 +51,9 @@ class Setting:
     slots: int  # tokens that an engine's pool holds
     out: Path
 
-    def engine(self, **devices: Any) -> Engine:
+    def engine(self, *, pack: bool = True, **devices: Any) -> Engine:
         """A new engine with an empty pool. `devices`: what `Engine` takes, to switch one off."""
-        return Engine(self.model, slots=self.slots, **devices)
+        return Engine(self.model if pack else self.unpacked(), slots=self.slots, **devices)
 
     def read_exemplars(self, engine: Engine) -> None:
         """Has the exemplars in the pool, as they are after any question. Of no use where nothing is reused."""
@@ -98,6 +101,8 @@ def opened(given: argparse.Namespace) -> Iterator[Setting]:
     given = with_embedded(given)
     given.out.mkdir(parents=True, exist_ok=True)
     model = load_model(given.model, dtype=given.dtype)
+    pack_linears(model.module)
+    unpacked = cache(partial(load_model, given.model, dtype=given.dtype))
     title = f"{cpu()}; {torch.get_num_threads()} threads; {name} {given.dtype}, schedule {given.schedule}"
     print(title, flush=True)
     told = {name: value if isinstance(value, int | float | None) else str(value) for name, value in vars(given).items()}
@@ -113,4 +118,4 @@ def opened(given: argparse.Namespace) -> Iterator[Setting]:
         if given.preset:
             exemplars = with_documents(exemplars, index, given.top_k, "benchmark")
         asked = questions(given.questions, given.limit)
-        yield Setting(title, model, index, exemplars, asked, rules, given.slots, given.out)
+        yield Setting(title, model, unpacked, index, exemplars, asked, rules, given.slots, given.out)
