@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from flare_local.cli.batch_progress import duration
-from flare_local.cli.evaluating import Bench, Estimate, How, Planned, estimate, evaluate, failures, planned
+from flare_local.cli.estimating import estimate, estimate_lines
+from flare_local.cli.evaluating import Bench, How, Planned, evaluate, failures, planned
 from flare_local.cli.judging import JudgeOptions, QaModel, SpacyModel, UniEvalModel
 from flare_local.cli.opening import say_what_is_embedded
 from flare_local.cli.options import with_options
@@ -113,24 +113,6 @@ def check_counts(**counts: int | None) -> None:
     for name, value in counts.items():
         if value is not None and value < 1:
             raise UsageError(f"--{name} is {value}.", "Give 1 or more.")
-
-
-def estimate_lines(estimates: list[Estimate]) -> list[str]:
-    """What is to be done, and about how long it takes."""
-    lines, seconds, prompts = [], 0.0, 0.0
-    width = max(len(each.row.row.title) for each in estimates)
-    for each in estimates:
-        head = f"{each.row.row.title:<{width}}  {each.row.plan.title}: {each.pending:,} questions"
-        if each.seconds is None or each.prompts is None:
-            lines.append(f"{head} left")
-            continue
-        seconds += each.seconds * each.pending
-        prompts += each.prompts * each.pending
-        lines.append(
-            f"{head}, about {each.prompts * each.pending:,.0f} prompts and {duration(each.seconds * each.pending)} "
-            f"({each.seconds:.1f} s each)"
-        )
-    return [*lines, f"Together about {prompts:,.0f} prompts and {duration(seconds)} on this machine."]
 
 
 def _rows(methods: list[str]) -> tuple[Row, ...]:

@@ -1,6 +1,5 @@
 """Rows of an evaluation answered one after the other, on one model and one index; a killed one goes on."""
 
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
@@ -15,11 +14,11 @@ from flare_local.cli.opening import Task, open_retriever, task_of, with_exemplar
 from flare_local.cli.sources import Options
 from flare_local.cli.start import start
 from flare_local.config import RetrievalOptions
-from flare_local.errors import DiskFull, FlareError
+from flare_local.errors import DiskFull
 from flare_local.evaluation.folder import Plan, begin, take_folder
 from flare_local.evaluation.ranks import Ranks, own_device
 from flare_local.evaluation.row import Row
-from flare_local.runs.at_once import AnswerOne, Outcome, answer_all
+from flare_local.runs.at_once import AnswerOne
 from flare_local.runs.folder import ERRORS, HEAD, RunFolder
 from flare_local.runs.questions import Asked
 from flare_local.runs.record import Record
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from flare_local.engine.engine import Engine
     from flare_local.retrieval.index import Index
     from flare_local.served.model import ServedModel
-
-MEASURED = 3  # questions a row that a dry run answers to estimate the time
 
 
 @dataclass(frozen=True)
@@ -186,7 +183,7 @@ def _answer(row: Planned, pending: list[Asked], folder: RunFolder | None, bench:
         progress = opened.enter_context(BatchProgress(err(), work.tally))
         if ranks.first:
             work.tell = progress
-        answer = _answering(row, bench)
+        answer = answering(row, bench)
         try:
             interrupt.run(work.run(answer, progress.interrupted, concurrency=how.concurrency))
         finally:
@@ -196,7 +193,7 @@ def _answer(row: Planned, pending: list[Asked], folder: RunFolder | None, bench:
                 record.session({"concurrency": how.concurrency, **work.tally.as_dict(*pools)})
 
 
-def _answering(row: Planned, bench: Bench) -> AnswerOne:
+def answering(row: Planned, bench: Bench) -> AnswerOne:
     """What answers a question as the row has it."""
     from flare_local.api import Ask
 
@@ -216,38 +213,6 @@ def _answering(row: Planned, bench: Bench) -> AnswerOne:
         )
 
     return answer
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What a row will take."""
-
-    row: Planned
-    pending: int  # questions
-    seconds: float | None  # a question, others beside it; None where nothing is pending
-    prompts: float | None  # a question
-
-
-def estimate(rows: Sequence[Planned], bench: Bench, how: How) -> list[Estimate]:
-    """Answers a few questions of each row and keeps none of them: how many prompts, and how long each question."""
-    found = []
-    for row in rows:
-        pending = [item.asked for item in row.plan.items] if how.force_new else row.pending(how.retry_failed)
-        if not pending:
-            found.append(Estimate(row, 0, None, None))
-            continue
-        bench.open(rows)
-        outcomes: list[Outcome] = []
-        tried = pending[:MEASURED]
-        began = time.perf_counter()
-        interrupt.run(answer_all(tried, _answering(row, bench), outcomes.append, concurrency=how.concurrency))
-        seconds = (time.perf_counter() - began) / len(tried)
-        answers = [each.result for each in outcomes if isinstance(each.result, Answer)]
-        if not answers:
-            raise FlareError(f"{row.row.title}: none of {len(tried)} questions was answered ({outcomes[0].result}).")
-        prompts = sum(len(answer.writings) for answer in answers) / len(answers)
-        found.append(Estimate(row, len(pending), seconds, prompts))
-    return found
 
 
 def failures(rows: Sequence[Planned]) -> list[str]:

@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from flare_local.cli.console import err
-from flare_local.cli.eval import AT_ONCE, check_counts, estimate_lines, fail_where_answers_are_missing
-from flare_local.cli.evaluating import Bench, Estimate, How, Planned, estimate, evaluate, planned
+from flare_local.cli.estimating import estimate, estimate_lines
+from flare_local.cli.eval import AT_ONCE, check_counts, fail_where_answers_are_missing
+from flare_local.cli.evaluating import Bench, How, Planned, evaluate, planned
 from flare_local.cli.judging import JudgeOptions, QaModel, SpacyModel, UniEvalModel
 from flare_local.cli.opening import say_what_is_embedded
 from flare_local.cli.options import with_options
@@ -112,7 +113,7 @@ def reproduce(
     with ExitStack() as opened:
         bench = Bench(opened)
         if dry_run:
-            print("\n".join(estimate_lines(_estimate_once(rows, bench, how))))
+            print("\n".join(estimate_lines(estimate(rows, bench, how))))
             return
         ranks = join_ranks()
         judges = {task: judging.open(task) for task in asked} if ranks.first else {}
@@ -226,8 +227,3 @@ def _write(made: Reproduced, out: Path) -> None:
         print(page.with_suffix(".png"))
     except UsageError as error:
         print(error)
-
-
-def _estimate_once(rows: Sequence[Planned], bench: Bench, how: How) -> list[Estimate]:
-    """Rows that several tables share are answered once."""
-    return estimate(list({row.folder: row for row in rows}.values()), bench, how)

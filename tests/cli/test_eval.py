@@ -119,9 +119,17 @@ def test_a_question_without_an_answer_counts_as_wrong(shell: Shell, words: list[
 def test_a_dry_run_counts_and_keeps_nothing(shell: Shell, words: list[str]) -> None:
     said = shell(*words, "--dry-run")
     assert said.code == 0, said.err
-    assert "6 questions, about " in said.out
+    assert "6 questions left, about " in said.out
     assert said.out.splitlines()[-1].startswith("Together about ")
     assert not RUN.exists()
+
+
+def test_a_dry_run_of_what_has_begun_needs_no_model(shell: Shell, words: list[str]) -> None:
+    assert shell(*words, "--limit", "4").code == 0
+    words[words.index("--model") + 1] = "no/such-model"
+    said = shell(*words, "--dry-run")
+    assert said.code == 0, said.err
+    assert said.out.count("2 questions left, about ") == 3
 
 
 @pytest.mark.parametrize(
