@@ -157,9 +157,9 @@ def test_answers_are_the_same_at_every_concurrency(here: Here) -> None:
 
 def test_every_device_off_changes_costs_and_no_answer(here: Here) -> None:
     printed, rows = here("ablation", "--search-ms", "20", "--dtype", "float64")
-    assert printed.count("2 of 2") == 8
+    assert printed.count("2 of 2") == 9
     runs = {row["arm"]: row["run"] for row in rows if row["question"] == rows[0]["question"]}
-    assert len(runs) == 10
+    assert len(runs) == 11
     assert runs["no reuse of K and V"] > 2 * runs["everything on"]
     assert runs["no early stop"] > runs["everything on"]
     assert "with --search-ahead" in printed

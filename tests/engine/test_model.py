@@ -201,7 +201,7 @@ BROKEN: list[tuple[Callable[[Path], object], str]] = [
     (lambda folder: (folder / "config.json").write_text("{"), "config.json in .* cannot be read"),
     (lambda folder: edit(folder / "config.json", model_type="nothing"), "config.json in .* cannot be read"),
     (lambda folder: edit(folder / "config.json", model_type="falcon", head_dim=8), "config.json in .* cannot be read"),
-    (lambda folder: edit(folder / "config.json", hidden_size=64), "the weights in .* cannot be read"),
+    (lambda folder: edit(folder / "config.json", hidden_size=64), "weights of .* do not fit its config.json"),
     (
         lambda folder: edit(folder / "config.json", auto_map={"AutoConfig": "c.C"}, model_type="own"),
         "--trust-remote-code",

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -54,13 +55,18 @@ def python(code: str, *arguments: Path | str, **environment: str) -> "subprocess
 
 @contextmanager
 def running(code: str, *arguments: Path | str) -> Iterator["subprocess.Popen[str]"]:
-    """The process, from its first line of output on."""
+    """The process, from its first line of output on; it minds Ctrl-C, also where this one, in the background, does not."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        yield process
-        process.kill()
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed
+    ) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.fixture(scope="module")
