@@ -38,10 +38,12 @@ QUICK = [command for command in commands() if command not in SCRIPTS]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A working folder with `my-texts.jsonl` and `my-model`; the commands make the rest."""
+    """A working folder with `my-texts.jsonl`, `my-questions.jsonl` and `my-model`; the commands make the rest."""
     folder = tmp_path_factory.mktemp("readme")
     rows = [{"id": f"t{number}", "title": "", "text": text} for number, text in enumerate(TEXTS)]
     (folder / "my-texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    asked = {"id": "q1", "question": "Who built the harbour bridge?", "answers": ["Olga Brandt"]}
+    (folder / "my-questions.jsonl").write_text(json.dumps(asked) + "\n", encoding="utf-8")
     tiny_model("llama", dtype=torch.float32).save_pretrained(folder / "my-model")
     tiny_tokenizer().save_pretrained(folder / "my-model")
     return folder

@@ -100,6 +100,7 @@ def _answer(question: str, task: Task, options: Options) -> None:
             _trace(question, task, answer)
         else:
             _stream(answer)
+            _say_if_unshown(task)
 
 
 def _stream(answer: Callable[[Observer], Answer]) -> None:
@@ -110,6 +111,12 @@ def _stream(answer: Callable[[Observer], Answer]) -> None:
         stream.end()
     _say_what_was_cut(done)
     _say_if_empty(done)
+
+
+def _say_if_unshown(task: Task) -> None:
+    """On a terminal: small models need to be shown what an answer looks like."""
+    if not task.exemplars.count and err().is_terminal:
+        err().print("(the model was shown no exemplars; --preset open has some for any question)")
 
 
 def _say_if_empty(answer: Answer) -> None:

@@ -277,12 +277,12 @@ def with_exemplar_documents(task: Task, options: Options, index: "Index | None")
 
 def say_what_is_embedded(task: Task, options: Options) -> None:
     """One line on stderr, where the user named no model or no index."""
-    embedded = ["model SmolLM2-135M-Instruct"] if options.model.model is None else []
+    embedded = ["model SmolLM2-135M-Instruct (--model)"] if options.model.model is None else []
     if uses_embedded_index(options):
         demo = " with its exemplars" if uses_demo_settings(options) else ""
-        embedded.append(f"index of an invented town{demo}" if task.method.retrieves else "exemplars")
+        embedded.append((f"index of an invented town{demo}" if task.method.retrieves else "exemplars") + " (--index)")
     if embedded:
-        print(f"Using the embedded {' and the embedded '.join(embedded)} (--model, --index).", file=sys.stderr)
+        print(f"Using the embedded {' and the embedded '.join(embedded)}.", file=sys.stderr)
 
 
 def model_name(options: ModelOptions) -> str:

@@ -53,7 +53,9 @@ th, td { text-align: right; padding: 3px 8px; border-bottom: 1px solid var(--lin
 th { color: var(--quiet); } th:first-child, td:first-child { text-align: left; overflow-wrap: anywhere; }
 """  # of every page
 
-CSS = BASE + """
+CSS = (
+    BASE
+    + """
 .bar { display: flex; height: 22px; border-radius: 5px; overflow: hidden; margin: 12px 0 8px; background: var(--line); }
 .bar i { display: block; min-width: 1px; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 18px; font-size: 13px; }
@@ -63,3 +65,4 @@ svg { display: block; width: 100%; height: auto; margin-top: 6px; }
 svg text { fill: var(--quiet); font: 11px system-ui, sans-serif; } svg .on { fill: #fff; font-weight: 600; }
 svg .grid { stroke: var(--line); stroke-width: 1; } svg .lane { fill: var(--back); }
 """
+)

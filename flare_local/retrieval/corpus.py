@@ -127,7 +127,13 @@ def _others(path: Path, kind: Format, read: int) -> int:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.rglob("*") if file.is_file() and not _hidden(file, folder))
+    """The files below `folder`, but for hidden ones and those of an index that was built in it."""
+    indexes = {manifest.parent for manifest in folder.rglob(MANIFEST_FILE)}
+    return sorted(
+        file
+        for file in folder.rglob("*")
+        if file.is_file() and not _hidden(file, folder) and indexes.isdisjoint(file.parents)
+    )
 
 
 def _has_suffix(path: Path, suffixes: tuple[str, ...]) -> bool:

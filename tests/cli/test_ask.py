@@ -235,7 +235,7 @@ def embedded(monkeypatch: pytest.MonkeyPatch, model: Path, index: Path) -> None:
 def test_without_model_and_index_the_embedded_ones_answer_and_that_is_said(shell: Shell) -> None:
     said = shell("ask", QUESTION, "--max-new-tokens", "20", "--json")
     config = json.loads(said.out)["config"]
-    assert said.err.startswith("Using the embedded model SmolLM2-135M-Instruct and the embedded index")
+    assert said.err.startswith("Using the embedded model SmolLM2-135M-Instruct (--model) and the embedded index")
     assert (config["titles"], config["top_k"], config["end_after"]) == (True, 1, "answer is")
     assert config["exemplars"] == 4
 
@@ -252,7 +252,7 @@ def test_what_the_user_sets_stands_before_the_demo_s_settings(shell: Shell, monk
 def test_the_demo_s_settings_do_not_reach_an_index_of_the_user_s(shell: Shell, index: Path) -> None:
     said = shell("ask", QUESTION, "--max-new-tokens", "20", "--json", "--index", index)
     config = json.loads(said.out)["config"]
-    assert said.err == "Using the embedded model SmolLM2-135M-Instruct (--model, --index).\n"
+    assert said.err == "Using the embedded model SmolLM2-135M-Instruct (--model).\n"
     assert (config["titles"], config["top_k"], config["exemplars"]) == (False, 2, 0)
 
 

@@ -99,5 +99,5 @@ def test_the_embedded_index_comes_without_the_demo_s_settings(
     words = ["--model", model, "--preset", "strategyqa", "--top-k", "1", "--max-new-tokens", "4", "--json"]
     said = shell("ask", "Who was Anna Borg?", *words)
     config = json.loads(said.out)["config"]
-    assert said.err == "Using the embedded index of an invented town (--model, --index).\n"
+    assert said.err == "Using the embedded index of an invented town (--index).\n"
     assert (config["exemplars"], config["titles"], config["max_sentences"]) == (6, False, None)

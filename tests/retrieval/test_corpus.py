@@ -11,6 +11,7 @@ from flare_local.errors import CorpusError
 from flare_local.retrieval import corpus_source
 from flare_local.retrieval.corpus import Corpus
 from flare_local.retrieval.corpus_source import Passage
+from flare_local.retrieval.manifest import MANIFEST_FILE
 from tests.retrieval.builders import jsonl, written
 
 GOOD = {"id": "1", "title": "T", "text": "Some text."}
@@ -74,6 +75,13 @@ def test_text_files_are_cut_into_passages_of_so_many_words(tmp_path: Path) -> No
         ("sub/b.md#2", "The *Title*", "*Title* # body"),
         ("sub/b.md#3", "The *Title*", "text"),
     ]
+
+
+def test_an_index_that_was_built_among_the_texts_is_no_text(tmp_path: Path) -> None:
+    written(tmp_path / "docs" / "a.txt", b"one")
+    written(tmp_path / "docs" / "idx" / MANIFEST_FILE, b"{}")
+    written(tmp_path / "docs" / "idx" / "stored" / "texts.jsonl", b"{}")
+    assert read(tmp_path / "docs") == [("a.txt#1", "a", "one")]
 
 
 def test_one_text_file_is_a_corpus(tmp_path: Path) -> None:

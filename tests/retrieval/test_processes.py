@@ -55,7 +55,7 @@ def python(code: str, *arguments: Path | str, **environment: str) -> "subprocess
 
 @contextmanager
 def running(code: str, *arguments: Path | str) -> Iterator["subprocess.Popen[str]"]:
-    """The process, from its first line of output on; it minds Ctrl-C, also where this one, in the background, does not."""
+    """The process, from its first line of output on. It minds Ctrl-C, also where the tests run in the background."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
     heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(
