@@ -110,7 +110,7 @@ def index_beside(open_it: Callable[[], T], path_or_name: str) -> Iterator[Beside
     beside = Beside(open_it)
     try:
         yield beside
-    except Exception:
+    except Exception:  # whatever it is, it is raised again once the index is closed
         if not interrupt.received():  # else nobody has the patience
             beside.drop()
         raise

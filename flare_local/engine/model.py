@@ -12,6 +12,7 @@ import transformers
 from safetensors import SafetensorError, safe_open
 
 from flare_local.engine.content_hash import content_hash
+from flare_local.engine.eos import eos_ids
 from flare_local.engine.memory import check_weights_fit, free_bytes
 from flare_local.engine.quiet import quiet_transformers
 from flare_local.engine.refusals import refuse_class, refuse_config, refuse_context
@@ -99,7 +100,7 @@ def load_model(
         dtype=kind,
         device=_input_device(module, place),
         context_length=length,
-        eos_ids=_eos_ids(module, codec),
+        eos_ids=eos_ids([module.generation_config, module.config, module.config.get_text_config()], codec.tokenizer),
         vocab_size=int(config.get_text_config().vocab_size),
     )
 
@@ -273,24 +274,6 @@ def _input_device(module: Any, place: torch.device) -> torch.device:
     return place if device.type == "meta" else device
 
 
-def _eos_ids(module: Any, codec: TextCodec) -> frozenset[int]:
-    """All ids that end an answer: by the model's own files, or the tokenizer's where they name none; and BOS.
-
-    A model that writes BOS begins another text. Instruct models whose files name their end of turn alone (as a GGUF
-    file does) end a text in that way when they were asked without a chat template.
-    """
-    ids: set[int] = set()
-    for holder in (module.generation_config, module.config, module.config.get_text_config()):
-        value = getattr(holder, "eos_token_id", None)
-        ids.update(value if isinstance(value, list | tuple) else [] if value is None else [value])
-    if not ids and codec.tokenizer.eos_token_id is not None:
-        ids.add(codec.tokenizer.eos_token_id)
-    if codec.tokenizer.bos_token_id is not None:
-        ids.add(codec.tokenizer.bos_token_id)
-    return frozenset(ids)
-
-
-@spanned(Kind.MODEL, "fingerprint")
 def _fingerprint(source: Source, dtype: torch.dtype) -> str:
     """What results depend on: content of weights, config, tokenizer and code, dtype, versions."""
     beside = sorted(

@@ -5,6 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from flare_local.engine.eos import eos_ids
 from flare_local.engine.quiet import quiet_transformers
 from flare_local.engine.text import TextCodec
 from flare_local.errors import ModelError
@@ -50,7 +51,7 @@ def load_tokenizer(
     for file in files:
         digest.update(file.name.encode() + b"\0" + sha256(file.read_bytes()).digest())
     return LocalTokenizer(
-        TextCodec(tokenizer), min(known, default=None), _eos_ids(holders, tokenizer), digest.hexdigest()
+        TextCodec(tokenizer), min(known, default=None), eos_ids(holders, tokenizer), digest.hexdigest()
     )
 
 
@@ -79,7 +80,9 @@ def _read(reader: Any, folder: Path) -> Any:
     try:
         with quiet_transformers():
             return reader.from_pretrained(folder)
-    except Exception:
+    except (
+        Exception
+    ):  # absent, broken or of code not to be run, each a class of its own; the server names its limits too
         return None
 
 
@@ -90,16 +93,3 @@ def _context(config: Any) -> int | None:
 
 def _lists_weights(file: Path) -> bool:
     return any(file.match(pattern) for pattern in WEIGHTS)
-
-
-def _eos_ids(holders: list[Any], tokenizer: Any) -> frozenset[int]:
-    """All ids that end an answer, by the same rule as `flare_local.engine.model`: those of the files, and BOS."""
-    ids: set[int] = set()
-    for holder in holders:
-        value = getattr(holder, "eos_token_id", None)
-        ids.update(value if isinstance(value, list | tuple) else [] if value is None else [value])
-    if not ids and tokenizer.eos_token_id is not None:
-        ids.add(tokenizer.eos_token_id)
-    if tokenizer.bos_token_id is not None:
-        ids.add(tokenizer.bos_token_id)
-    return frozenset(ids)

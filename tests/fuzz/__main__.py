@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         one = program(wanted.seed, number)
         try:
             run(one, meter)
-        except Exception:
+        except Exception:  # told in full, counted, and the exit code is 1: the other programs run all the same
             failed.append(number)
             print(f"{one} failed:\n{traceback.format_exc()}", flush=True)
         if done % 100 == 0:
