@@ -115,7 +115,8 @@ class Running:
     def next_stretch(self, room: int, rows: int, sequences: int) -> Stretch:
         """What to run next, at most `room` tokens of the sequence, and behind its end the proposals.
 
-        `rows`: all rows of the forward without proposals, `sequences`: how many calls it brings one token further.
+        `rows`: what the forward has already, all but the proposals of this call and of those behind it; `sequences`:
+        how many calls it brings one token further.
         """
         tree, node = self.place
         begin = self.cached - self.again
